@@ -1,0 +1,58 @@
+/** Every number of time in the operator, in milliseconds, in one place (specification, Timeouts). */
+
+const second = 1_000;
+const minute = 60 * second;
+
+/** How long one wait may take, counted from the first scheduling of the wait. */
+export const waitBudgets = {
+  clone: 10 * minute,
+  lock: 10 * minute,
+  upload: 2 * minute,
+  resize: 2 * minute,
+  start: 2 * minute,
+  stop: 2 * minute,
+  destroy: 5 * minute,
+  seedDelete: 1 * minute,
+  running: 60 * second,
+  agent: 10 * minute,
+} as const;
+export type WaitKind = keyof typeof waitBudgets;
+
+/** Bounds of one connection (specification, Timeouts). */
+export const connectTimeoutMs = 10 * second;
+export const tlsHandshakeTimeoutMs = 10 * second;
+
+/** A step may be this much late in finishing before Temporal gives its attempt up. */
+export const slackMs = 30 * second;
+/** Provider steps that no worker picks up within this time become Transient `ProviderNotServed`. */
+export const scheduleToStartMs = 1 * minute;
+/** Silence of a step that holds a write: the request bound plus this. */
+export const writeHeartbeatSlackMs = 15 * second;
+/** Silence of a wait, after which another worker takes it over. */
+export const waitHeartbeatMs = 15 * second;
+
+/** Retry of Transient failures by the workflow: 1, 2, 4 s … 5 min. */
+export const retryFirstMs = 1 * second;
+export const retryMaxMs = 5 * minute;
+/** Permanent failures of a provider are tried again this often, or on `providerChanged`. */
+export const providerRetryMs = 10 * minute;
+
+/** Task polling: max(minimum, share of the elapsed time), at most the cap (design §5). */
+export const taskPoll = { minMs: 100, share: 0.05, maxMs: 1 * second } as const;
+/** Power-state polling after a start. */
+export const runningPollMs = 1 * second;
+/** Agent polling while a VM boots; one at a time per node (design §7). */
+export const agentPollMs = 5 * second;
+/** A freed VMID is not handed out again before this has passed. */
+export const vmidCoolingMs = 10 * minute;
+/** A destructive request must follow the identity read within this time. */
+export const identityFreshMs = 5 * second;
+/** A start waits this long after a stop (captured fact 31). */
+export const startAfterStopMs = 5 * second;
+/** A replacement that is not Ready this long after its start is reported as failed. */
+export const replacementReadyMs = 15 * minute;
+
+/** Delay before the n-th retry (n counts from 1) of a Transient failure. */
+export function retryDelayMs(failures: number): number {
+  return Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(failures - 1, 20));
+}

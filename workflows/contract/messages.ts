@@ -1,0 +1,102 @@
+/** Signals and queries of the `proxy` workflow, and the names both sides share. */
+import type { Leftover, Phase, ProxyRef, VmRecord } from './proxy.ts';
+
+export const proxyWorkflowType = 'proxy';
+export const probesWorkflowType = 'probes';
+export const probesWorkflowId = 'probes-0';
+/** Queue of all workflows and of the steps that talk to Kubernetes only. */
+export const mainTaskQueue = 'egress-proxies';
+
+/** Workflow ID of one Proxy: one run per ID is the lock between create, delete and collection. */
+export function proxyWorkflowId(uid: string): string {
+  return `proxy-${uid}`;
+}
+/** Queue of a provider's short steps. */
+export function providerQueue(provider: string): string {
+  return `pve-${provider}`;
+}
+/** Queue of a provider's waits (tasks, running, agent), so that waits never starve short steps. */
+export function providerWaitQueue(provider: string): string {
+  return `pve-${provider}-wait`;
+}
+
+/** Names of the signals; each handler only enqueues. */
+export const signalNames = {
+  desiredChanged: 'desiredChanged',
+  observed: 'observed',
+  health: 'health',
+  providerChanged: 'providerChanged',
+  orphan: 'orphan',
+  forceDelete: 'forceDelete',
+  retry: 'retry',
+} as const;
+export const stateQueryName = 'state';
+
+/** Search attributes of design §6 and their Temporal types. */
+export const searchAttributeTypes = {
+  ProxyName: 'KEYWORD',
+  ProxyProvider: 'KEYWORD',
+  ProxyPhase: 'KEYWORD',
+  ProxyNode: 'KEYWORD',
+  ProxyVmid: 'INT',
+  ProxyBlockedBy: 'KEYWORD',
+} as const;
+export type SearchAttributeName = keyof typeof searchAttributeTypes;
+
+/** The object changed: read it again. Carries no spec, so it cannot be stale. */
+export interface DesiredChanged {
+  generation: number;
+  deleting: boolean;
+}
+
+/** A transition seen by `probeProxies`; ordered by activity run, then sequence. */
+export interface HealthSignal {
+  run: string;
+  sequence: number;
+  ip: string;
+  port: number;
+  healthy: boolean;
+  reason: ProbeReason;
+  message: string;
+}
+
+export const probeReasons = [
+  'ProbeSucceeded',
+  'ConnectionRefused',
+  'ConnectionReset',
+  'ProbeTimeout',
+  'ProxyAuthenticationRequired',
+  'UnexpectedStatus',
+  'TlsFailed',
+  'ProbeFailed',
+] as const;
+export type ProbeReason = (typeof probeReasons)[number];
+
+/** What `start` hands to a new run. Identity only: the workflow reads the object itself. */
+export interface ProxyWorkflowInput {
+  ref: ProxyRef;
+  /** All search attributes are registered; a run that used a missing one would be stuck for ever. */
+  searchAttributes: boolean;
+  /** State carried over by continue-as-new; absent on a fresh start. The workflow owns its shape. */
+  carried?: unknown;
+}
+
+/** What a finished run leaves as its result. */
+export interface ProxyWorkflowResult {
+  outcome: 'Deleted' | 'ForceDeleted' | 'Gone';
+  /** What a forced deletion left behind, for the operator to remove. */
+  left: { provider: string; vmid: number; node: string; upid: string | null; seedFile: string }[];
+}
+
+/** Answer of the query `state`. */
+export interface ProxyStateView {
+  ref: ProxyRef;
+  phase: Phase;
+  step: string | null;
+  waitingFor: string | null;
+  message: string;
+  serving: VmRecord | null;
+  next: VmRecord | null;
+  removals: VmRecord[];
+  leftovers: Leftover[];
+}

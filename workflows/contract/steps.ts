@@ -1,0 +1,250 @@
+/** The steps (activities) of the operator: names, inputs and results. Plain JSON, references and facts only. */
+import type { WaitKind } from './budgets.ts';
+import type {
+  DeletionPolicy,
+  DesiredProxy,
+  Handled,
+  Leftover,
+  ProxyEvent,
+  ProxyRef,
+  ProxyStatus,
+} from './proxy.ts';
+import type { Placement } from './proxy.ts';
+
+/** Placement resolved to facts (design §1). Fixed for one run of the line. */
+export interface Plan {
+  provider: string;
+  /** VM name and seed file of design §3. */
+  vmName: string;
+  seedFile: string;
+  specHash: string;
+  deletionPolicy: DeletionPolicy;
+  /** Node the VM is to land on. */
+  node: string;
+  image: string;
+  machineType: string;
+  templateVmid: number;
+  cores: number;
+  memoryMiB: number;
+  diskGiB: number | null;
+  storage: string | null;
+  isoStorage: string;
+  bridge: string | null;
+  vlanTag: number | null;
+  vmidMin: number;
+  vmidMax: number;
+  /** Bound of one API request, `requestTimeoutSeconds` of the provider. */
+  requestBoundMs: number;
+  abortClones: boolean;
+}
+
+/** Where a VM of ours is; `node` is a hint that every step checks again. */
+export interface VmRef {
+  provider: string;
+  vmid: number;
+  node: string;
+  name: string;
+}
+
+/** Why a VM is to be destroyed; decides what the step must read again right before (design §3). */
+export type DestroyPurpose = 'deletion' | 'replacement' | 'incomplete' | 'leftover' | 'orphan';
+
+export interface ClaimProxyInput {
+  ref: ProxyRef;
+}
+/** What a run finds recorded in the object's status; all that survives a lost workflow. */
+export interface RecordedStatus {
+  vmid: number | null;
+  node: string | null;
+  vmName: string | null;
+  provider: string | null;
+  specHash: string | null;
+  ip: string | null;
+  everReady: boolean;
+  handled: Handled;
+  leftovers: Leftover[];
+}
+export type ClaimProxyResult =
+  | { found: false }
+  | { found: true; deleting: boolean; desired: DesiredProxy; recorded: RecordedStatus };
+
+export interface ResolvePlacementInput {
+  ref: ProxyRef;
+  provider: string;
+  placement: Placement;
+  specHash: string;
+  deletionPolicy: DeletionPolicy;
+}
+
+export interface AllocateVmidInput {
+  ref: ProxyRef;
+  plan: Plan;
+  /** VMIDs this run recorded before a clone of it, newest last. */
+  recordedVmids: number[];
+  /** VMIDs given up for good, and VMIDs of the Proxy's other VMs. */
+  avoidVmids: number[];
+  /** VMIDs this run destroyed itself, exempt from cooling. */
+  ownFreedVmids: number[];
+  /** Disk keys recorded for a VM, by VMID; a VM lacking one is `incomplete`. */
+  recordedDiskKeys: Record<string, string[]>;
+}
+export type PowerState = 'running' | 'stopped' | 'paused' | 'hibernated' | 'unknown';
+export type AllocateVmidResult =
+  | {
+      kind: 'vacant';
+      vmid: number;
+      templateNode: string;
+      diskKeys: string[];
+      protectionInherited: boolean;
+    }
+  | { kind: 'cloning'; vmid: number; node: string; upid: string }
+  | { kind: 'ours'; vmid: number; node: string; power: PowerState; seedAttached: boolean }
+  | { kind: 'incomplete'; vmid: number; node: string }
+  | { kind: 'stuck'; vmid: number; node: string; lock: string; remedy: string };
+
+export interface CloneTemplateInput {
+  ref: ProxyRef;
+  plan: Plan;
+  vmid: number;
+  templateNode: string;
+}
+/** A step that may have started a Proxmox task. `null`: nothing had to be done. */
+export interface SubmitResult {
+  upid: string | null;
+}
+
+export interface UploadSeedInput {
+  ref: ProxyRef;
+  plan: Plan;
+  vm: VmRef;
+}
+export interface UploadSeedResult extends SubmitResult {
+  node: string;
+  bytes: number;
+}
+
+export interface ConfigureVmInput {
+  ref: ProxyRef;
+  plan: Plan;
+  vm: VmRef;
+  /** Size of the uploaded seed, which the storage must show before ide2 names it. */
+  seedBytes: number;
+  clearProtection: boolean;
+}
+export interface ConfigureVmResult {
+  changed: string[];
+}
+
+export interface VmStepInput {
+  ref: ProxyRef;
+  plan: Plan;
+  vm: VmRef;
+}
+
+export interface AwaitTaskInput {
+  provider: string;
+  upid: string;
+  kind: WaitKind;
+  vmid: number;
+}
+export interface AwaitTaskResult {
+  /** Count of `WARNINGS: n`; 0 for `OK`. Both are success. */
+  warnings: number;
+}
+
+export interface AwaitRunningResult {
+  node: string;
+}
+export interface PollAgentResult {
+  ip: string;
+  node: string;
+}
+
+export interface StopVmInput {
+  ref: ProxyRef;
+  vm: VmRef;
+  purpose: DestroyPurpose;
+  specHash: string;
+  /** The VM's ide2 never named our seed, so `protection` was inherited from the template. */
+  protectionInherited: boolean;
+}
+/** `gone`: no VM of ours is there (proven). `stopped`: it may be destroyed now. `task`: wait, then ask again. */
+export type StopVmResult =
+  { kind: 'gone' } | { kind: 'stopped'; node: string } | { kind: 'task'; node: string; upid: string };
+export type DestroyVmInput = StopVmInput;
+export type DestroyVmResult = { kind: 'gone' } | { kind: 'task'; node: string; upid: string };
+
+export interface DeleteSeedInput {
+  ref: ProxyRef;
+  provider: string;
+  vmName: string;
+  seedFile: string;
+  node: string;
+}
+export type DeleteSeedResult = { kind: 'gone' } | { kind: 'task'; upid: string };
+
+export interface PublishStatusInput {
+  ref: ProxyRef;
+  status: ProxyStatus;
+  events: ProxyEvent[];
+}
+export interface PublishStatusResult {
+  found: boolean;
+}
+export interface ReleaseProxyInput {
+  ref: ProxyRef;
+  events: ProxyEvent[];
+}
+export interface ReleaseProxyResult {
+  released: boolean;
+}
+
+/** Every step by its name: activity type, label in the UI, log field and heading of the runbook. */
+export interface Steps {
+  claimProxy(input: ClaimProxyInput): Promise<ClaimProxyResult>;
+  resolvePlacement(input: ResolvePlacementInput): Promise<Plan>;
+  allocateVmid(input: AllocateVmidInput): Promise<AllocateVmidResult>;
+  cloneTemplate(input: CloneTemplateInput): Promise<SubmitResult>;
+  uploadSeed(input: UploadSeedInput): Promise<UploadSeedResult>;
+  configureVm(input: ConfigureVmInput): Promise<ConfigureVmResult>;
+  resizeDisk(input: VmStepInput): Promise<SubmitResult>;
+  startVm(input: VmStepInput): Promise<SubmitResult>;
+  awaitTask(input: AwaitTaskInput): Promise<AwaitTaskResult>;
+  awaitRunning(input: VmStepInput): Promise<AwaitRunningResult>;
+  pollAgent(input: VmStepInput): Promise<PollAgentResult>;
+  publishStatus(input: PublishStatusInput): Promise<PublishStatusResult>;
+  stopVm(input: StopVmInput): Promise<StopVmResult>;
+  destroyVm(input: DestroyVmInput): Promise<DestroyVmResult>;
+  deleteSeed(input: DeleteSeedInput): Promise<DeleteSeedResult>;
+  releaseProxy(input: ReleaseProxyInput): Promise<ReleaseProxyResult>;
+  probeProxies(): Promise<void>;
+}
+export type StepName = keyof Steps;
+
+/** Where a step runs, and whether it may change anything: the table that workflows, worker and tests share. */
+export interface StepTraits {
+  queue: 'main' | 'provider' | 'wait';
+  /** `read`: Temporal may repeat it. `write`: one attempt, the workflow decides what comes next. */
+  effect: 'read' | 'write';
+  /** Requests to Proxmox that one attempt may send, for the attempt's time limit. */
+  requests: number;
+}
+export const stepTraits: Record<StepName, StepTraits> = {
+  claimProxy: { queue: 'main', effect: 'read', requests: 2 },
+  resolvePlacement: { queue: 'provider', effect: 'read', requests: 0 },
+  allocateVmid: { queue: 'provider', effect: 'read', requests: 8 },
+  cloneTemplate: { queue: 'provider', effect: 'write', requests: 6 },
+  uploadSeed: { queue: 'provider', effect: 'write', requests: 4 },
+  configureVm: { queue: 'provider', effect: 'write', requests: 4 },
+  resizeDisk: { queue: 'provider', effect: 'write', requests: 4 },
+  startVm: { queue: 'provider', effect: 'write', requests: 4 },
+  awaitTask: { queue: 'wait', effect: 'read', requests: 2 },
+  awaitRunning: { queue: 'wait', effect: 'read', requests: 2 },
+  pollAgent: { queue: 'wait', effect: 'read', requests: 3 },
+  publishStatus: { queue: 'main', effect: 'read', requests: 2 },
+  stopVm: { queue: 'provider', effect: 'write', requests: 6 },
+  destroyVm: { queue: 'provider', effect: 'write', requests: 8 },
+  deleteSeed: { queue: 'provider', effect: 'write', requests: 6 },
+  releaseProxy: { queue: 'main', effect: 'read', requests: 2 },
+  probeProxies: { queue: 'main', effect: 'read', requests: 0 },
+};
