@@ -60,13 +60,21 @@ export interface RecordedStatus {
   provider: string | null;
   specHash: string | null;
   ip: string | null;
+  healthy: boolean | null;
   everReady: boolean;
   handled: Handled;
   leftovers: Leftover[];
 }
 export type ClaimProxyResult =
   | { found: false }
-  | { found: true; deleting: boolean; desired: DesiredProxy; recorded: RecordedStatus };
+  | {
+      found: true;
+      deleting: boolean;
+      /** Our finalizer was set just now: no earlier run can have made a VM for this UID. */
+      firstClaim: boolean;
+      desired: DesiredProxy;
+      recorded: RecordedStatus;
+    };
 
 export interface ResolvePlacementInput {
   ref: ProxyRef;
@@ -183,6 +191,21 @@ export interface DeleteSeedInput {
 }
 export type DeleteSeedResult = { kind: 'gone' } | { kind: 'task'; upid: string };
 
+export interface ListManagedVmsInput {
+  ref: ProxyRef;
+  provider: string;
+}
+/** A VM that is provably ours and of this Proxy's UID (design §3), whatever spec it was made for. */
+export interface ManagedVm {
+  vmid: number;
+  node: string;
+  name: string;
+  specHash: string;
+}
+export interface ListManagedVmsResult {
+  vms: ManagedVm[];
+}
+
 export interface PublishStatusInput {
   ref: ProxyRef;
   status: ProxyStatus;
@@ -217,6 +240,7 @@ export interface Steps {
   destroyVm(input: DestroyVmInput): Promise<DestroyVmResult>;
   deleteSeed(input: DeleteSeedInput): Promise<DeleteSeedResult>;
   releaseProxy(input: ReleaseProxyInput): Promise<ReleaseProxyResult>;
+  listManagedVms(input: ListManagedVmsInput): Promise<ListManagedVmsResult>;
   probeProxies(): Promise<void>;
 }
 export type StepName = keyof Steps;
@@ -246,5 +270,6 @@ export const stepTraits: Record<StepName, StepTraits> = {
   destroyVm: { queue: 'provider', effect: 'write', requests: 8 },
   deleteSeed: { queue: 'provider', effect: 'write', requests: 6 },
   releaseProxy: { queue: 'main', effect: 'read', requests: 2 },
+  listManagedVms: { queue: 'provider', effect: 'read', requests: 40 },
   probeProxies: { queue: 'main', effect: 'read', requests: 0 },
 };
