@@ -1,0 +1,46 @@
+/** The providers config (design §2): a YAML file in, one frozen snapshot or all of its problems out. */
+import { z } from 'zod';
+import { proxmoxConfigSchema, type ProxmoxConfig } from './proxmoxConfig.ts';
+
+const providerName = z
+  .string()
+  .regex(
+    /^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/,
+    'must be at most 40 lowercase letters, digits and dashes, beginning and ending with a letter or digit',
+  );
+
+/** The file as a whole. */
+export const providersConfigSchema = z.strictObject({
+  providers: z.array(
+    z.strictObject({
+      name: providerName,
+      type: z.literal('proxmox'),
+      proxmox: proxmoxConfigSchema,
+    }),
+  ),
+});
+
+/** One configured cluster, all defaults applied. */
+export interface ProviderConfig {
+  readonly name: string;
+  readonly type: 'proxmox';
+  readonly proxmox: ProxmoxConfig;
+}
+
+/** One accepted config; never changes, the next edit is another snapshot. */
+export interface ProvidersConfig {
+  readonly providers: readonly ProviderConfig[];
+}
+
+/** A config that is not accepted: the file's name and every problem found in it. */
+export class ConfigError extends Error {
+  readonly fileName: string;
+  readonly problems: readonly string[];
+
+  constructor(fileName: string, problems: readonly string[]) {
+    super(`${fileName} is not accepted:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    this.name = 'ConfigError';
+    this.fileName = fileName;
+    this.problems = problems;
+  }
+}
