@@ -25,6 +25,7 @@ export const reasons = {
   Forbidden: 'the token lacks a privilege (403)',
   Unreachable: 'no connection to the API, or to the node behind it',
   Timeout: 'a request ran out of its bound',
+  NoQuorum: 'the node is cut off from the majority of its cluster and refuses changes',
   ProviderUnknown: 'no configured provider has this name',
   ProviderNotServed: 'no worker serves this provider',
   // VMIDs and ownership
@@ -38,7 +39,9 @@ export const reasons = {
   WaitingForLock: 'the VM or a file of Proxmox is locked',
   CloneOutcomeUnknown: 'a clone request ended without an answer; its effect is awaited',
   LostRace: 'another clone took the VMID first',
+  ConfigChanged: 'the VM\'s config changed between our read and our write',
   TaskFailed: 'a Proxmox task ended in an error',
+  TaskUnknown: 'Proxmox no longer knows the task; the VM itself tells how it ended',
   BudgetExceeded: 'a wait ran out of its budget; the task is left alone',
   StorageUnavailable: 'the seed storage is missing, inactive or cannot hold ISO images',
   UploadNotConfirmed: 'the uploaded seed does not show in the storage with its size',
