@@ -1,5 +1,8 @@
 /** The providers config (design §2): a YAML file in, one frozen snapshot or all of its problems out. */
 import { z } from 'zod';
+import { formatProblem, problemsOf, type Problem } from './configProblems.ts';
+import { ruleProblems } from './configRules.ts';
+import { readYaml } from './configYaml.ts';
 import { proxmoxConfigSchema, type ProxmoxConfig } from './proxmoxConfig.ts';
 
 const providerName = z
@@ -43,4 +46,33 @@ export class ConfigError extends Error {
     this.fileName = fileName;
     this.problems = problems;
   }
+}
+
+/**
+ * Reads the text of a providers config. `fileName` is for messages only.
+ * @throws ConfigError with every problem: those of YAML by line, else those of the content by path.
+ */
+export function loadProvidersConfig(text: string, fileName: string): ProvidersConfig {
+  const yaml = readYaml(text);
+  if (!yaml.ok) throw new ConfigError(fileName, yaml.problems);
+  const result = providersConfigSchema.safeParse(yaml.value);
+  const problems = [
+    ...(result.success ? [] : problemsOf(providersConfigSchema, yaml.value, result.error)),
+    ...ruleProblems(yaml.value),
+  ].sort((a, b) => providerIndex(a) - providerIndex(b));
+  if (problems.length > 0 || !result.success) {
+    throw new ConfigError(fileName, problems.map(formatProblem));
+  }
+  return deepFreeze(result.data);
+}
+
+function providerIndex({ path }: Problem): number {
+  return typeof path[1] === 'number' ? path[1] : -1;
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const member of Object.values(value)) deepFreeze(member);
+  return value;
 }

@@ -59,7 +59,7 @@ export function cidrFamily(value: string): 'ipv4' | 'ipv6' | null {
 
 const template = z.strictObject({
   vmid: vmid
-    .nullish()
+    .optional()
     .transform((value) => value ?? null)
     .describe(
       'VMID of the template. Needed unless `vmids` names a copy for every node in `nodes`.',
@@ -77,13 +77,13 @@ const machineType = z.strictObject({
   cores: countAtLeast(1, 8192).describe('CPU cores of the VM.'),
   memoryMiB: countAtLeast(1, 64 * 1024 * 1024).describe('Memory of the VM in MiB.'),
   diskGiB: countAtLeast(1, 1024 * 1024)
-    .nullish()
+    .optional()
     .transform((value) => value ?? null)
     .describe('The boot disk is grown to this size when it is smaller. It is never shrunk.'),
 });
 
 const orNull = <S extends z.ZodType>(schema: S) =>
-  schema.nullish().transform((value): z.output<S> | null => value ?? null);
+  schema.optional().transform((value): z.output<S> | null => value ?? null);
 
 /** Field by field; rules between fields are in providersConfig.ts, so that all problems come out together. */
 export const proxmoxConfigSchema = z.strictObject({
