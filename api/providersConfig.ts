@@ -16,8 +16,10 @@ const providerName = z
 export const providersConfigSchema = z.strictObject({
   providers: z.array(
     z.strictObject({
-      name: providerName,
-      type: z.literal('proxmox'),
+      name: providerName.describe(
+        'Name that `spec.provider` of a Proxy uses, and name of the ProviderHealth.',
+      ),
+      type: z.literal('proxmox').describe('Kind of the provider; the other key is named after it.'),
       proxmox: proxmoxConfigSchema,
     }),
   ),

@@ -22,6 +22,10 @@ const catalogueKey = z
     'must be a key of at most 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit',
   );
 const filePath = z.string().regex(/^[^\s].*[^\s]$|^[^\s]$/, 'must be the path of a file');
+// A token pasted here would be repeated by every message that names the file.
+const tokenPath = filePath.refine((value) => !/!.*=/.test(value), {
+  error: 'must be the path of the file that holds the token, not the token itself',
+});
 const vmid = z.int().min(100).max(999_999_999);
 const countAtLeast = (min: number, max: number) => z.int().min(min).max(max);
 
@@ -90,7 +94,7 @@ export const proxmoxConfigSchema = z.strictObject({
   url: url.describe(
     "Root of the API, `https://<host>:8006`, without a path. The host must be in the node's certificate.",
   ),
-  tokenFile: filePath.describe(
+  tokenFile: tokenPath.describe(
     'File with one line `<user>@<realm>!<tokenid>=<secret>`. Read for every request, so a new token needs no restart.',
   ),
   caFile: orNull(filePath).describe(

@@ -1,33 +1,12 @@
 /** `status` of a Proxy as stored: what `publishStatus` writes (workflows/contract/proxy.ts) plus the times of conditions. */
 import { z } from 'zod';
 import { phases } from '../workflows/contract/proxy.ts';
+import { conditionsSchema } from './conditions.ts';
 import { kubernetes } from './validation.ts';
 
 /** Absent in the object, `null` once parsed. */
 const text = (description: string) => z.string().nullable().default(null).describe(description);
 const integer = (description: string) => z.int().nullable().default(null).describe(description);
-
-/** A condition in the form every Kubernetes tool expects. */
-export const conditionSchema = z.object({
-  type: z.string().describe('What the condition is about.'),
-  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
-  reason: z.string().default('').describe('Why, in one word.'),
-  message: z
-    .string()
-    .default('')
-    .describe('Why, in a sentence, with the remedy where there is one.'),
-  lastTransitionTime: kubernetes(z.string(), { format: 'date-time' })
-    .nullable()
-    .default(null)
-    .describe('When status last changed.'),
-  observedGeneration: integer('Generation of the object the condition speaks about.'),
-});
-
-/** Conditions as a list keyed by type. */
-export const conditionsSchema = kubernetes(z.array(conditionSchema), {
-  'x-kubernetes-list-type': 'map',
-  'x-kubernetes-list-map-keys': ['type'],
-}).default([]);
 
 const leftover = z.object({
   provider: z.string().describe('Provider the VMID is on.'),

@@ -1,0 +1,60 @@
+/** The ProviderHealth object (design §2): what the operator last saw of one provider. Written by the operator only. */
+import { z } from 'zod';
+import { conditionsSchema } from './conditions.ts';
+import { kubernetes } from './validation.ts';
+
+export const providerHealthKind = 'ProviderHealth';
+export const providerHealthPlural = 'providerhealths';
+
+const time = kubernetes(z.string(), { format: 'date-time' });
+
+const target = z.object({
+  name: z.string().describe('Node that was checked.'),
+  address: z.string().describe('URL it was checked through.'),
+  ready: z.boolean().describe('Whether VMs can be made there now.'),
+  reason: z
+    .string()
+    .describe('Reachable, or why the target is not ready; docs/errors.md explains each reason.'),
+  message: z.string().default('').describe('What Proxmox answered, and what to look at.'),
+  latencyMs: z.int().nullable().default(null).describe('How long the check took.'),
+  lastChecked: time.describe('When the target was last checked.'),
+  lastTransition: time.describe('When ready last changed.'),
+  details: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe('Facts the check met: version, free space, templates found; never a secret.'),
+});
+
+/** `status` of a ProviderHealth; absent fields as `null`, lists as `[]`. */
+export const providerHealthStatusSchema = z
+  .object({
+    type: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('Type of the provider, for example proxmox.'),
+    ready: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('Ready targets of all targets, for example 2/3.'),
+    reason: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('Reachable, or the reason of the first target that is not ready.'),
+    targets: kubernetes(z.array(target), {
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
+    })
+      .default([])
+      .describe('One entry per node, in the order of the config.'),
+    conditions: conditionsSchema.describe(
+      'ConfigValid says whether the last edit of the providers config was accepted.',
+    ),
+  })
+  .describe('What the operator last saw; written by the operator only.');
+
+/** One node in a health check. */
+export type ProviderTarget = z.output<typeof target>;
+export type ProviderHealthStatus = z.output<typeof providerHealthStatusSchema>;
