@@ -1,0 +1,100 @@
+/** Events of events.k8s.io/v1: one object per fact, counted when the fact repeats. */
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { apiVersion, kind } from '../../api/proxy.ts';
+import type { ProxyEvent, ProxyRef } from '../../workflows/contract/proxy.ts';
+import type { KubernetesClient } from './client.ts';
+import { refused } from './failure.ts';
+
+/** Event source, field manager and image share this name (design §10). */
+export const component = 'egress-proxies-operator';
+
+/** The API server refuses a longer note (1 KiB). */
+const maxNoteBytes = 1024;
+const recorded = z.object({ series: z.object({ count: z.number() }).optional() });
+
+/**
+ * Records one Event. Its name is derived from what it says, so a repetition (also by another worker, also after a restart)
+ * meets the first one and raises its count, for as long as Kubernetes keeps it (an hour by default).
+ * Throws ProviderError or the network's error.
+ */
+export async function sendEvent(
+  client: KubernetesClient,
+  ref: ProxyRef,
+  event: ProxyEvent,
+  instance: string,
+  now: Date,
+): Promise<void> {
+  const name = eventName(ref, event);
+  const collection = `/apis/events.k8s.io/v1/namespaces/${encodeURIComponent(ref.namespace)}/events`;
+  const attempt = {
+    object: `Event ${ref.namespace}/${name}`,
+    rule: 'events.k8s.io/events: create, get, patch',
+  };
+  const created = await client.send({
+    method: 'POST',
+    path: collection,
+    body: eventObject(ref, event, name, instance, now),
+  });
+  if (created.status < 300) return;
+  if (created.status !== 409) throw refused({ ...attempt, verb: 'create' }, created);
+
+  const path = `${collection}/${name}`;
+  const read = await client.send({ method: 'GET', path });
+  // 404: it expired between the two requests. The next repetition records it again.
+  if (read.status === 404) return;
+  if (read.status >= 300) throw refused({ ...attempt, verb: 'get' }, read);
+  const count = (recorded.parse(read.body).series?.count ?? 1) + 1;
+  const counted = await client.send({
+    method: 'PATCH',
+    path,
+    body: { series: { count, lastObservedTime: microTime(now) } },
+  });
+  if (counted.status >= 300 && counted.status !== 404) {
+    throw refused({ ...attempt, verb: 'patch' }, counted);
+  }
+}
+
+function eventObject(
+  ref: ProxyRef,
+  event: ProxyEvent,
+  name: string,
+  instance: string,
+  now: Date,
+): unknown {
+  return {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name, namespace: ref.namespace },
+    eventTime: microTime(now),
+    reportingController: component,
+    reportingInstance: instance.slice(0, 128),
+    type: event.type,
+    reason: event.reason,
+    action: event.action,
+    note: cutNote(event.message),
+    regarding: { apiVersion, kind, namespace: ref.namespace, name: ref.name, uid: ref.uid },
+  };
+}
+
+function eventName(ref: ProxyRef, event: ProxyEvent): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([ref.uid, event.type, event.reason, event.action, event.message]))
+    .digest('hex');
+  return `${ref.name.slice(0, 200).replace(/[-.]+$/, '')}.${digest.slice(0, 16)}`;
+}
+
+function cutNote(message: string): string {
+  if (Buffer.byteLength(message) <= maxNoteBytes) return message;
+  const room = maxNoteBytes - Buffer.byteLength('…');
+  // A cut inside a character leaves U+FFFD at the end, three bytes that would not fit.
+  return `${Buffer.from(message)
+    .subarray(0, room)
+    .toString('utf8')
+    .replace(/\uFFFD$/, '')}…`;
+}
+
+/** The format of metav1.MicroTime. */
+function microTime(now: Date): string {
+  return now.toISOString().replace('Z', '000Z');
+}
