@@ -22,6 +22,10 @@ export type WaitKind = keyof typeof waitBudgets;
 export const connectTimeoutMs = 10 * second;
 export const tlsHandshakeTimeoutMs = 10 * second;
 
+/** Bound of one API request where no plan tells the provider's own (specification, Config reference). */
+export const defaultRequestBoundMs = 30 * second;
+/** Bound of one request to Kubernetes. */
+export const kubernetesBoundMs = 10 * second;
 /** A step may be this much late in finishing before Temporal gives its attempt up. */
 export const slackMs = 30 * second;
 /** Provider steps that no worker picks up within this time become Transient `ProviderNotServed`. */
@@ -31,9 +35,14 @@ export const writeHeartbeatSlackMs = 15 * second;
 /** Silence of a wait, after which another worker takes it over. */
 export const waitHeartbeatMs = 15 * second;
 
+/** Silence of the prober, after which another worker takes over. */
+export const probesHeartbeatMs = 30 * second;
+
 /** Retry of Transient failures by the workflow: 1, 2, 4 s … 5 min. */
 export const retryFirstMs = 1 * second;
 export const retryMaxMs = 5 * minute;
+/** After a clone without an answer a VMID counts as vacant the request bound plus this later (design §5). */
+export const unknownOutcomeSlackMs = 15 * second;
 /** Permanent failures of a provider are tried again this often, or on `providerChanged`. */
 export const providerRetryMs = 10 * minute;
 

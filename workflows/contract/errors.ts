@@ -13,7 +13,7 @@ export type FailureScope = 'proxy' | 'provider';
 /** Every reason a failure may carry, with what it means. The table in docs/errors.md is tested against it. */
 export const reasons = {
   // placement and spec
-  PlacementInvalid: 'a placement value is not in the provider\'s catalogue',
+  PlacementInvalid: "a placement value is not in the provider's catalogue",
   TemplateUnusable: 'the template cannot be cloned into a working VM',
   CloudInitUnavailable: 'the Secret with cloud-init, or its key, is missing',
   CloudInitChanged: 'cloud-init changed between two steps; the line starts again',
@@ -31,7 +31,7 @@ export const reasons = {
   // VMIDs and ownership
   VmidsExhausted: 'all candidate VMIDs are taken or cooling',
   OwnershipConflict: 'a VM with our name carries no mark or another UID',
-  DuplicateVm: 'two VMs carry the Proxy\'s VM name',
+  DuplicateVm: "two VMs carry the Proxy's VM name",
   InstallationMismatch: 'the VM belongs to another installation of the operator',
   ListingIncomplete: 'the listing cannot prove that a VM is absent',
   // waiting
@@ -39,7 +39,7 @@ export const reasons = {
   WaitingForLock: 'the VM or a file of Proxmox is locked',
   CloneOutcomeUnknown: 'a clone request ended without an answer; its effect is awaited',
   LostRace: 'another clone took the VMID first',
-  ConfigChanged: 'the VM\'s config changed between our read and our write',
+  ConfigChanged: "the VM's config changed between our read and our write",
   TaskFailed: 'a Proxmox task ended in an error',
   TaskUnknown: 'Proxmox no longer knows the task; the VM itself tells how it ended',
   BudgetExceeded: 'a wait ran out of its budget; the task is left alone',
@@ -49,7 +49,7 @@ export const reasons = {
   VmStopped: 'the VM stopped right after its start',
   VmLeftover: 'the VMID is held by a lock that no API token can clear',
   AgentSilent: 'the guest agent does not answer, so the address is unknown',
-  AddressAmbiguous: 'the guest reports several addresses and none on net0\'s MAC',
+  AddressAmbiguous: "the guest reports several addresses and none on net0's MAC",
   // deletion
   DeletionBlocked: 'the VM is protected in Proxmox; the deletion waits',
   DeletionPaused: 'the Proxy is paused; the deletion waits',

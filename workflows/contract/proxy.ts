@@ -77,6 +77,8 @@ export interface VmRecord {
   startedAtMs: number | null;
   ip: string | null;
   healthy: boolean | null;
+  /** Bound of one API request of its provider when the VM was made. */
+  requestBoundMs: number;
 }
 
 export interface Leftover {

@@ -178,7 +178,9 @@ export interface StopVmInput {
 }
 /** `gone`: no VM of ours is there (proven). `stopped`: it may be destroyed now. `task`: wait, then ask again. */
 export type StopVmResult =
-  { kind: 'gone' } | { kind: 'stopped'; node: string } | { kind: 'task'; node: string; upid: string };
+  | { kind: 'gone' }
+  | { kind: 'stopped'; node: string }
+  | { kind: 'task'; node: string; upid: string };
 export type DestroyVmInput = StopVmInput;
 export type DestroyVmResult = { kind: 'gone' } | { kind: 'task'; node: string; upid: string };
 

@@ -1,0 +1,153 @@
+/** Binds the steps to their dependencies and to one Temporal attempt each. */
+import { Context } from '@temporalio/activity';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { slackMs } from '../workflows/contract/budgets.ts';
+import type { StepName, Steps } from '../workflows/contract/steps.ts';
+import { allocateVmid } from './allocateVmid.ts';
+import { awaitRunning } from './awaitRunning.ts';
+import { awaitTask } from './awaitTask.ts';
+import { claimProxy } from './claimProxy.ts';
+import { cloneTemplate } from './cloneTemplate.ts';
+import { configureVm } from './configureVm.ts';
+import { deleteSeed } from './deleteSeed.ts';
+import type { Step, StepContext, StepDeps } from './deps.ts';
+import { destroyVm } from './destroyVm.ts';
+import { toFailure } from './failure.ts';
+import { listManagedVms } from './listManagedVms.ts';
+import { outcomeOf, withStepSpan, type StepObserver, type StepOutcome } from './observe.ts';
+import { pollAgent } from './pollAgent.ts';
+import { NotYet, ProviderError } from './providerError.ts';
+import { publishStatus } from './publishStatus.ts';
+import { releaseProxy } from './releaseProxy.ts';
+import { resizeDisk } from './resizeDisk.ts';
+import { resolvePlacement } from './resolvePlacement.ts';
+import { startVm } from './startVm.ts';
+import { stopVm } from './stopVm.ts';
+import { uploadSeed } from './uploadSeed.ts';
+
+/** Steps of the main queue: they talk to Kubernetes only. */
+export type KubernetesSteps = Pick<Steps, 'claimProxy' | 'publishStatus' | 'releaseProxy'>;
+/** Steps of a provider's two queues. */
+export type ProviderSteps = Omit<Steps, keyof KubernetesSteps | 'probeProxies'>;
+
+/** Reads the facts out of any step's input; what else is in it stays out of logs and spans. */
+const stepFactsSchema = z.object({
+  provider: z.string().optional(),
+  vmid: z.number().optional(),
+  ref: z.object({ namespace: z.string(), name: z.string() }).optional(),
+  plan: z.object({ provider: z.string(), vmName: z.string(), node: z.string() }).optional(),
+  vm: z
+    .object({ provider: z.string(), vmid: z.number(), name: z.string(), node: z.string() })
+    .optional(),
+});
+
+/** How long after its start a step says by itself that it lives. */
+const heartbeatEveryMs = 4_000;
+
+export function createKubernetesSteps(deps: StepDeps, observer: StepObserver): KubernetesSteps {
+  return {
+    claimProxy: bind(deps, observer, 'claimProxy', claimProxy),
+    publishStatus: bind(deps, observer, 'publishStatus', publishStatus),
+    releaseProxy: bind(deps, observer, 'releaseProxy', releaseProxy),
+  };
+}
+
+export function createProviderSteps(deps: StepDeps, observer: StepObserver): ProviderSteps {
+  return {
+    resolvePlacement: bind(deps, observer, 'resolvePlacement', resolvePlacement),
+    allocateVmid: bind(deps, observer, 'allocateVmid', allocateVmid),
+    cloneTemplate: bind(deps, observer, 'cloneTemplate', cloneTemplate),
+    uploadSeed: bind(deps, observer, 'uploadSeed', uploadSeed),
+    configureVm: bind(deps, observer, 'configureVm', configureVm),
+    resizeDisk: bind(deps, observer, 'resizeDisk', resizeDisk),
+    startVm: bind(deps, observer, 'startVm', startVm),
+    awaitTask: bind(deps, observer, 'awaitTask', awaitTask),
+    awaitRunning: bind(deps, observer, 'awaitRunning', awaitRunning),
+    pollAgent: bind(deps, observer, 'pollAgent', pollAgent),
+    listManagedVms: bind(deps, observer, 'listManagedVms', listManagedVms),
+    stopVm: bind(deps, observer, 'stopVm', stopVm),
+    destroyVm: bind(deps, observer, 'destroyVm', destroyVm),
+    deleteSeed: bind(deps, observer, 'deleteSeed', deleteSeed),
+  };
+}
+
+/** One attempt: context, sign of life, span, one log line, and the error through the one door. */
+function bind<Input, Result>(
+  deps: StepDeps,
+  observer: StepObserver,
+  step: StepName,
+  run: Step<Input, Result>,
+): (input: Input) => Promise<Result> {
+  return async (input) => {
+    const { cancellationSignal } = Context.current();
+    const facts = factsOf(input);
+    const context = contextOf(deps, step, facts);
+    const startedMs = deps.clock.now();
+    const measure = (outcome: StepOutcome, budgetExceeded: boolean): number => {
+      const seconds = (deps.clock.now() - startedMs) / 1000;
+      observer.onStep({ step, provider: facts.provider ?? '', outcome, seconds, budgetExceeded });
+      return seconds;
+    };
+    const alive = setInterval(() => {
+      context.heartbeat();
+    }, heartbeatEveryMs);
+    try {
+      const result = await withStepSpan(step, facts, () => run(deps, context, input));
+      context.log.debug({ seconds: measure('ok', false) }, 'step finished');
+      return result;
+    } catch (error) {
+      const cancelled = cancellationSignal.aborted;
+      const exceeded = error instanceof ProviderError && error.facts.reason === 'BudgetExceeded';
+      const seconds = measure(outcomeOf(error, cancelled), exceeded);
+      logFailure(context.log, error, cancelled, seconds);
+      throw toFailure(error, cancelled);
+    } finally {
+      clearInterval(alive);
+    }
+  };
+}
+
+/** Fields of an input that every log line and span may name. */
+interface StepFacts {
+  [field: string]: string | number;
+}
+
+function factsOf(input: unknown): StepFacts & { provider?: string } {
+  const found = stepFactsSchema.safeParse(input);
+  if (!found.success) return {};
+  const { plan, vm, ref, vmid, provider } = found.data;
+  const facts = {
+    provider: provider ?? plan?.provider ?? vm?.provider,
+    vmid: vmid ?? vm?.vmid,
+    name: vm?.name ?? plan?.vmName,
+    node: vm?.node ?? plan?.node,
+    proxy: ref && `${ref.namespace}/${ref.name}`,
+  };
+  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+}
+
+function contextOf(deps: StepDeps, step: StepName, facts: StepFacts): StepContext {
+  const context = Context.current();
+  const { info } = context;
+  const deadlineMs = info.currentAttemptScheduledTimestampMs + info.startToCloseTimeoutMs;
+  const { attempt, workflowExecution } = info;
+  return {
+    call: { signal: context.cancellationSignal, writesUntilMs: deadlineMs - slackMs / 2 },
+    scheduledAtMs: info.scheduledTimestampMs,
+    heartbeat: (details) => {
+      context.heartbeat(details);
+    },
+    log: deps.log.child({ step, ...facts, workflowId: workflowExecution?.workflowId, attempt }),
+  };
+}
+
+function logFailure(log: Logger, error: unknown, cancelled: boolean, seconds: number): void {
+  if (cancelled) log.debug({ seconds }, 'step cancelled');
+  else if (error instanceof NotYet)
+    log.debug({ seconds, why: error.message }, 'step not ready yet');
+  else if (error instanceof ProviderError) {
+    const { errorClass, facts, message } = error;
+    log.info({ ...facts, class: errorClass, error: message, seconds }, 'step failed');
+  } else log.error({ err: error, seconds }, 'step failed unexpectedly');
+}

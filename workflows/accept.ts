@@ -1,0 +1,78 @@
+/** Takes in what the outside says: the object as claimed, and signals. Pure changes of state. */
+import type { ClaimProxyResult } from './contract/steps.ts';
+import type { DesiredProxy } from './contract/proxy.ts';
+import { addEvent, type ProxyState } from './state.ts';
+import { rememberedVm } from './vmRecord.ts';
+
+type Claimed = Extract<ClaimProxyResult, { found: true }>;
+
+/** Applies a fresh reading of the object. */
+export function acceptClaim(state: ProxyState, claim: ClaimProxyResult): void {
+  state.objectFound = claim.found;
+  if (!claim.found) return;
+  const before = state.desired;
+  if (!before) restore(state, claim);
+  state.desired = claim.desired;
+  state.deleting ||= claim.deleting;
+  acceptAnnotations(state, claim.desired);
+  if (before && before.generation !== claim.desired.generation)
+    specChanged(state, before, claim.desired);
+  if (claim.desired.mode === 'External') acceptExternal(state, before, claim.desired);
+}
+
+/** A new generation lifts what was latched, and what was waited for is tried at once. */
+function specChanged(state: ProxyState, before: DesiredProxy, after: DesiredProxy): void {
+  state.trouble = null;
+  if (before.specHash !== after.specHash) state.replacementLate = false;
+}
+
+function acceptExternal(state: ProxyState, before: DesiredProxy | null, now: DesiredProxy): void {
+  if (before && (before.address !== now.address || before.port !== now.port)) state.health = [];
+}
+
+function acceptAnnotations(state: ProxyState, desired: DesiredProxy): void {
+  if (desired.retry !== null && desired.retry !== state.handled.retry) {
+    state.handled = { ...state.handled, retry: desired.retry };
+    requestRetry(state);
+  }
+  if (desired.forceDelete !== null && desired.forceDelete !== state.handled.forceDelete) {
+    if (!state.deleting) return;
+    state.handled = { ...state.handled, forceDelete: desired.forceDelete };
+    requestForceDelete(state);
+  }
+}
+
+/** `retry`: whatever was latched or waited for is tried now. */
+export function requestRetry(state: ProxyState): void {
+  addEvent(state, 'Normal', 'RetryRequested', 'Retry', 'retry requested: trying again now');
+  wake(state);
+  state.trouble = state.trouble?.nextAtMs === null ? null : state.trouble;
+}
+
+/** `forceDelete`: acts only on an object under deletion. */
+export function requestForceDelete(state: ProxyState): void {
+  if (!state.deleting) {
+    const message = 'force delete ignored: delete the Proxy first, then ask again';
+    addEvent(state, 'Warning', 'ForceDeleteIgnored', 'ForceDelete', message);
+    return;
+  }
+  state.forced = true;
+}
+
+/** Every wait for a next attempt ends now. Latched failures stay latched. */
+export function wake(state: ProxyState): void {
+  for (const trouble of [state.trouble, state.removalTrouble]) {
+    if (trouble && trouble.nextAtMs !== null) trouble.nextAtMs = 0;
+  }
+}
+
+/** A run that starts on an object with a past takes over what its status recorded. */
+function restore(state: ProxyState, { recorded, firstClaim }: Claimed): void {
+  state.historyKnown = firstClaim;
+  state.handled = recorded.handled;
+  state.everReady = recorded.everReady;
+  state.leftovers = recorded.leftovers;
+  const vm = rememberedVm(recorded);
+  if (vm) state.cloneEverSent = true;
+  if (vm && recorded.everReady) state.serving = vm;
+}

@@ -1,0 +1,113 @@
+/** Conditions of a Proxy (kstatus: Ready, Reconciling, Stalled; ours: Provisioned, Healthy). Pure. */
+import type { Condition, ConditionStatus, ConditionType } from './contract/proxy.ts';
+import { healthOf, type ProxyState, type Trouble } from './state.ts';
+import { addressOf, healthyOf, shownTrouble } from './view.ts';
+
+export function conditionsOf(state: ProxyState): Condition[] {
+  return [
+    readyCondition(state),
+    provisionedCondition(state),
+    healthyCondition(state),
+    reconcilingCondition(state),
+    stalledCondition(state),
+  ];
+}
+
+function condition(
+  type: ConditionType,
+  status: ConditionStatus,
+  reason: string,
+  message: string,
+): Condition {
+  return { type, status, reason, message };
+}
+
+function readyCondition(state: ProxyState): Condition {
+  if (state.deleting) return condition('Ready', 'False', 'Deleting', 'the Proxy is being deleted');
+  if (healthyOf(state)) {
+    return condition('Ready', 'True', 'ProbeSucceeded', 'a request went through the proxy');
+  }
+  const trouble = shownTrouble(state);
+  if (trouble && addressOf(state) === null) {
+    return condition('Ready', 'False', trouble.reason, trouble.message);
+  }
+  if (addressOf(state) === null) {
+    return condition('Ready', 'False', 'Provisioning', 'the VM has no address yet');
+  }
+  const health = healthOf(state, addressOf(state));
+  return condition(
+    'Ready',
+    'False',
+    health?.reason ?? 'AwaitingProbe',
+    health?.message ?? 'waiting for the first probe',
+  );
+}
+
+function provisionedCondition(state: ProxyState): Condition {
+  if (addressOf(state) !== null) {
+    return condition('Provisioned', 'True', 'AddressKnown', `the address is ${addressOf(state)}`);
+  }
+  const trouble = shownTrouble(state);
+  return trouble
+    ? condition('Provisioned', 'False', trouble.reason, describe(trouble))
+    : condition('Provisioned', 'False', 'Provisioning', 'the VM is being made');
+}
+
+function healthyCondition(state: ProxyState): Condition {
+  const health = healthOf(state, addressOf(state));
+  if (!health) return condition('Healthy', 'Unknown', 'AwaitingProbe', 'not probed yet');
+  return condition('Healthy', health.healthy ? 'True' : 'False', health.reason, health.message);
+}
+
+function reconcilingCondition(state: ProxyState): Condition {
+  const trouble = shownTrouble(state);
+  if (state.deleting) {
+    return condition(
+      'Reconciling',
+      'True',
+      'Deleting',
+      trouble ? describe(trouble) : 'the VM is being removed',
+    );
+  }
+  if (isStalled(state))
+    return condition('Reconciling', 'False', 'Stalled', 'see the condition Stalled');
+  if (trouble) return condition('Reconciling', 'True', trouble.reason, describe(trouble));
+  if (state.next || (!state.serving && addressOf(state) === null)) {
+    return condition('Reconciling', 'True', 'Provisioning', 'a VM is being made');
+  }
+  if (state.removals.length > 0) {
+    return condition('Reconciling', 'True', 'Removing', 'an earlier VM is being removed');
+  }
+  return condition('Reconciling', 'False', 'Settled', 'what is wanted is what runs');
+}
+
+function isStalled(state: ProxyState): boolean {
+  return shownTrouble(state)?.errorClass === 'Permanent' || state.replacementLate;
+}
+
+function stalledCondition(state: ProxyState): Condition {
+  const trouble = shownTrouble(state);
+  if (trouble?.errorClass === 'Permanent') {
+    const reason = state.serving && !state.deleting ? 'ReplacementFailed' : trouble.reason;
+    return condition('Stalled', 'True', reason, describe(trouble));
+  }
+  if (state.replacementLate) {
+    return condition(
+      'Stalled',
+      'True',
+      'ReplacementFailed',
+      'the new VM did not become Ready within 15 minutes; the old one serves on',
+    );
+  }
+  return condition('Stalled', 'False', 'Progressing', '');
+}
+
+/** Reason, since when, attempt and remedy: every wait explains itself (design §2). */
+export function describe(trouble: Trouble): string {
+  const since = new Date(trouble.sinceMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  const parts = [
+    `${trouble.message} (${trouble.step}, attempt ${trouble.attempt}, since ${since})`,
+  ];
+  if (trouble.remedy) parts.push(trouble.remedy);
+  return parts.join('; ');
+}

@@ -1,0 +1,123 @@
+/** Taking a VM away: stop → destroy → seed. Each answer is proven by a fresh look of the next step. */
+import type { VmRecord } from './contract/proxy.ts';
+import type { DestroyPurpose, StopVmInput } from './contract/steps.ts';
+import { awaitTask, write } from './finished.ts';
+import { StepFailed, type Life } from './life.ts';
+import { addEvent, retire, type Removal } from './state.ts';
+import { listedVm, placeOf } from './vmRecord.ts';
+
+/** Tasks one removal may start per kind before it lets the main loop look afresh. */
+const maxRounds = 3;
+
+/** Removes one VM and its seeds. Throws StepFailed; running it again continues where the world stands. */
+export async function decommission(life: Life, removal: Removal): Promise<void> {
+  const { vm } = removal;
+  if (!removal.destroyed) {
+    await stop(life, removal);
+    await destroy(life, removal);
+    removal.destroyed = true;
+    life.state.freedVmids = [...life.state.freedVmids, vm.vmid].slice(-8);
+  }
+  for (const node of seedNodesOf(vm)) await deleteSeed(life, removal, node);
+  const { state } = life;
+  state.removals = state.removals.filter((other) => other !== removal);
+  state.removalTrouble = null;
+  addEvent(
+    state,
+    'Normal',
+    'VmRemoved',
+    'Remove',
+    `VM ${vm.vmid} (${vm.name}) and its seed are gone`,
+  );
+}
+
+async function stop(life: Life, removal: Removal): Promise<void> {
+  const { vm } = removal;
+  const result = await write(() =>
+    life.step('stopVm', inputOf(life, removal), { ...placeOf(vm), summary: `stop VM ${vm.vmid}` }),
+  );
+  if (result.kind === 'task') await awaitTask(life, placeOf(vm), 'stop', vm.vmid, result.upid);
+}
+
+/** Asks until the VM is proven gone; a task that ended well is not proof. */
+async function destroy(life: Life, removal: Removal): Promise<void> {
+  const { vm } = removal;
+  for (let round = 0; round < maxRounds; round += 1) {
+    const result = await write(() =>
+      life.step('destroyVm', inputOf(life, removal), {
+        ...placeOf(vm),
+        summary: round === 0 ? `destroy VM ${vm.vmid}` : `make sure VM ${vm.vmid} is gone`,
+      }),
+    );
+    if (result.kind === 'gone') return;
+    await awaitTask(life, placeOf(vm), 'destroy', vm.vmid, result.upid);
+  }
+  throw stillThere('destroyVm', vm, `VM ${vm.vmid} (${vm.name}) is still listed`);
+}
+
+/** Proxmox said «done» and the thing is there: say so and look again later. */
+function stillThere(step: 'destroyVm' | 'deleteSeed', vm: VmRecord, message: string): StepFailed {
+  return new StepFailed(step, {
+    kind: 'failed',
+    errorClass: 'Transient',
+    message: `${message} although ${maxRounds} tasks to remove it ended well`,
+    facts: { reason: 'TaskFailed', scope: 'provider', provider: vm.provider, vmid: vm.vmid },
+  });
+}
+
+async function deleteSeed(life: Life, removal: Removal, node: string): Promise<void> {
+  const { vm } = removal;
+  const input = {
+    ref: life.state.ref,
+    provider: vm.provider,
+    vmName: vm.name,
+    seedFile: vm.seedFile,
+    node,
+  };
+  if (removal.seedGoneFrom.includes(node)) return;
+  for (let round = 0; round < maxRounds; round += 1) {
+    const result = await write(() =>
+      life.step('deleteSeed', input, {
+        ...placeOf(vm),
+        summary: `delete ${vm.seedFile} on ${node}`,
+      }),
+    );
+    if (result.kind === 'gone') {
+      removal.seedGoneFrom.push(node);
+      return;
+    }
+    await awaitTask(life, placeOf(vm), 'seedDelete', vm.vmid, result.upid);
+  }
+  throw stillThere('deleteSeed', vm, `${vm.seedFile} is still listed on ${node}`);
+}
+
+/** Every node that ever got the seed; where nothing was uploaded, the node where the VM was. */
+function seedNodesOf(vm: VmRecord): string[] {
+  return vm.seedNodes.length > 0 ? vm.seedNodes : [vm.node];
+}
+
+function inputOf(life: Life, { vm, purpose }: Removal): StopVmInput {
+  const { provider, vmid, node, name, specHash, protectionInherited } = vm;
+  const wanted: DestroyPurpose = life.state.deleting ? 'deletion' : purpose;
+  return {
+    ref: life.state.ref,
+    vm: { provider, vmid, node, name },
+    purpose: wanted,
+    specHash,
+    protectionInherited,
+  };
+}
+
+/** The fresh listing a deletion starts from: VMs of this UID that no record of this run knows. */
+export async function listForDeletion(life: Life, provider: string): Promise<void> {
+  const { state } = life;
+  const { vms } = await life.step(
+    'listManagedVms',
+    { ref: state.ref, provider },
+    { provider, summary: `list the VMs of ${state.ref.namespace}/${state.ref.name}` },
+  );
+  for (const found of vms) {
+    retire(state, listedVm(provider, found), 'deletion', null);
+  }
+  state.listedForDeletion = true;
+}

@@ -1,0 +1,43 @@
+/** «Current details» of the Temporal UI: what a person needs to act, as Markdown. Pure. */
+import { describe } from './conditions.ts';
+import type { ProxyState } from './state.ts';
+import { messageOf, phaseOf } from './status.ts';
+import { shownTrouble, shownVm } from './view.ts';
+import { proxyWorkflowId } from './contract/messages.ts';
+
+/** `nowMs` only dates the text: details are not part of history. */
+export function detailsOf(state: ProxyState, nowMs: number): string {
+  const vm = shownVm(state);
+  const trouble = shownTrouble(state);
+  const lines = [`**${state.ref.namespace}/${state.ref.name}** — ${phaseOf(state)}`];
+  if (vm)
+    lines.push(
+      `VM \`${vm.vmid}\` (\`${vm.name}\`) on \`${vm.node}\`, address ${vm.ip ?? 'not known yet'}`,
+    );
+  if (state.step)
+    lines.push(`Step under way: \`${state.step}\`${state.upid ? `, task \`${state.upid}\`` : ''}`);
+  if (trouble) {
+    lines.push(`Waits: ${describe(trouble)}`);
+    if (trouble.nextAtMs !== null && trouble.nextAtMs > nowMs) {
+      lines.push(`Next attempt: ${new Date(trouble.nextAtMs).toISOString()}`);
+    }
+    lines.push(
+      `Try now: \`temporal workflow signal -w ${proxyWorkflowId(state.ref.uid)} --name retry\``,
+    );
+  } else if (messageOf(state) !== '') lines.push(messageOf(state));
+  if (state.deleting) {
+    lines.push(
+      `Give the VM up: \`temporal workflow signal -w ${proxyWorkflowId(state.ref.uid)} --name forceDelete\``,
+    );
+  }
+  const steps = Object.entries(state.lineTimings);
+  if (steps.length > 0) {
+    lines.push(
+      '',
+      '| step | seconds |',
+      '|---|---|',
+      ...steps.map(([name, seconds]) => `| ${name} | ${seconds} |`),
+    );
+  }
+  return lines.join('\n\n').replace(/\n\n\|/g, '\n|');
+}

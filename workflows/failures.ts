@@ -1,0 +1,66 @@
+/** Reads the failure of a step: the one place where workflow code looks inside Temporal's failure chain. */
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  TimeoutFailure,
+  isCancellation,
+} from '@temporalio/workflow';
+import { errorClasses, type ErrorClass, type FailureFacts } from './contract/errors.ts';
+import type { StepName } from './contract/steps.ts';
+
+export interface StepFailure {
+  /** `interrupted`: the worker went away or the attempt was lost; nobody failed (design §5). */
+  kind: 'failed' | 'interrupted';
+  errorClass: ErrorClass;
+  message: string;
+  facts: FailureFacts;
+}
+
+/**
+ * What a thrown step error means. A cancellation, and anything that is not a step's failure, is thrown on:
+ * a fault of the workflow itself must stop the task, not be taken for a failure of Proxmox.
+ */
+export function readFailure(step: StepName, error: unknown): StepFailure {
+  if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
+  const cause = error.cause;
+  if (cause instanceof TimeoutFailure) return readTimeout(step, cause);
+  if (!(cause instanceof ApplicationFailure)) throw error;
+  if (cause.type === 'WorkerShutdown')
+    return interrupted(`${step} was cut off by a worker's shutdown`);
+  const facts = isFacts(cause.details?.[0]) ? cause.details[0] : undefined;
+  return {
+    kind: 'failed',
+    errorClass: errorClasses.find((name) => name === cause.type) ?? 'Transient',
+    message: cause.message,
+    facts: facts ?? { reason: 'Internal', scope: 'proxy' },
+  };
+}
+
+function readTimeout(step: StepName, timeout: TimeoutFailure): StepFailure {
+  if (timeout.timeoutType !== 'SCHEDULE_TO_START') {
+    return interrupted(`${step} was lost: no sign of life from its worker`);
+  }
+  return {
+    kind: 'failed',
+    errorClass: 'Transient',
+    message: `${step}: no worker took it within a minute; is a worker running whose providers config has this provider?`,
+    facts: {
+      reason: 'ProviderNotServed',
+      scope: 'provider',
+      remedy: 'check the worker and its providers config',
+    },
+  };
+}
+
+function interrupted(message: string): StepFailure {
+  return {
+    kind: 'interrupted',
+    errorClass: 'Transient',
+    message,
+    facts: { reason: 'Internal', scope: 'proxy', outcomeUnknown: true, goBack: true },
+  };
+}
+
+function isFacts(value: unknown): value is FailureFacts {
+  return typeof value === 'object' && value !== null && 'reason' in value && 'scope' in value;
+}

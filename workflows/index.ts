@@ -1,0 +1,3 @@
+/** The bundle's only entry: every workflow by its type. */
+export { proxy } from './proxy.ts';
+export { probes } from './probes.ts';

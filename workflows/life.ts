@@ -1,0 +1,207 @@
+/** The running side of one Proxy's workflow: runs steps, notices news, keeps the status published. */
+import {
+  condition,
+  isCancellation,
+  log,
+  setCurrentDetails,
+  sleep,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import { acceptClaim } from './accept.ts';
+import { defaultRequestBoundMs, retryDelayMs } from './contract/budgets.ts';
+import type { StepName } from './contract/steps.ts';
+import { detailsOf } from './details.ts';
+import { readFailure, type StepFailure } from './failures.ts';
+import { searchAttributesOf } from './searchAttributes.ts';
+import type { ProxyState } from './state.ts';
+import { statusOf } from './status.ts';
+import { runStep, waitMsOf, type StepInput, type StepResult } from './steps.ts';
+import { nextTrouble } from './trouble.ts';
+
+/** A step failed; the main loop makes it the state's trouble. */
+export class StepFailed extends Error {
+  readonly step: StepName;
+  readonly failure: StepFailure;
+
+  constructor(step: StepName, failure: StepFailure) {
+    super(failure.message);
+    this.name = 'StepFailed';
+    this.step = step;
+    this.failure = failure;
+  }
+}
+
+export interface StepSetting {
+  provider?: string;
+  requestBoundMs?: number;
+  waitMs?: number;
+  summary: string;
+}
+
+export interface Life {
+  readonly state: ProxyState;
+  /** Runs one step and records its time. Throws StepFailed. */
+  step<N extends StepName>(
+    name: N,
+    input: StepInput<N>,
+    setting: StepSetting,
+  ): Promise<StepResult<N>>;
+  /** Resolves when the status as it is now has been written (or the object is gone). */
+  published(): Promise<void>;
+  /** No step of the background is under way: the run may continue as new. */
+  idle(): boolean;
+  /** Idle, and the object as last read is the newest known. */
+  quiet(): boolean;
+  /** Stops the background for good. */
+  stop(): void;
+}
+
+/** Starts the two background loops (reading the object, publishing the status) over `state`. */
+export function createLife(state: ProxyState): Life {
+  const background = { stopped: false, reading: false, publishing: false, lastPublished: '' };
+
+  async function step<N extends StepName>(
+    name: N,
+    input: StepInput<N>,
+    setting: StepSetting,
+  ): Promise<StepResult<N>> {
+    const startedMs = Date.now();
+    state.step = name;
+    showDetails(state);
+    try {
+      const result = await runStep(name, input, {
+        provider: setting.provider ?? '',
+        requestBoundMs: setting.requestBoundMs ?? defaultRequestBoundMs,
+        waitMs: setting.waitMs ?? waitMsOf(name),
+        summary: setting.summary,
+      });
+      state.lineTimings[name] =
+        (state.lineTimings[name] ?? 0) + Math.round((Date.now() - startedMs) / 100) / 10;
+      if (state.trouble?.step === name) state.trouble = null;
+      if (state.removalTrouble?.step === name) state.removalTrouble = null;
+      return result;
+    } catch (error) {
+      throw new StepFailed(name, readFailure(name, error));
+    } finally {
+      state.step = null;
+      showDetails(state);
+    }
+  }
+
+  function unpublished(): boolean {
+    return state.events.length > 0 || JSON.stringify(statusOf(state)) !== background.lastPublished;
+  }
+
+  async function publishLoop(): Promise<void> {
+    for (let failures = 0; ;) {
+      await condition(() => background.stopped || (state.desired !== null && unpublished()));
+      if (background.stopped) return;
+      const status = statusOf(state);
+      const events = state.events.splice(0);
+      background.publishing = true;
+      try {
+        showSearchAttributes(state);
+        const { found } = await runStep(
+          'publishStatus',
+          { ref: state.ref, status, events },
+          mainCall(`publish ${status.phase}`),
+        );
+        background.lastPublished = JSON.stringify(status);
+        failures = 0;
+        if (!found && state.objectFound) state.refreshWanted = true;
+      } catch (error) {
+        const failure = readFailure('publishStatus', error);
+        state.events.unshift(...events);
+        failures += 1;
+        log.warn('status not published', { reason: failure.facts.reason, attempt: failures });
+        await sleep(retryDelayMs(failures));
+      } finally {
+        background.publishing = false;
+      }
+    }
+  }
+
+  async function readLoop(): Promise<void> {
+    for (let failures = 0; ;) {
+      await condition(() => background.stopped || state.refreshWanted);
+      if (background.stopped) return;
+      state.refreshWanted = false;
+      background.reading = true;
+      try {
+        const claim = await runStep(
+          'claimProxy',
+          { ref: state.ref },
+          mainCall('read and claim the Proxy'),
+        );
+        failures = 0;
+        acceptClaim(state, claim);
+        noteCloudInit(state);
+      } catch (error) {
+        const failure = readFailure('claimProxy', error);
+        state.refreshWanted = true;
+        failures += 1;
+        log.warn('object not read', { reason: failure.facts.reason, attempt: failures });
+        await sleep(retryDelayMs(failures));
+      } finally {
+        background.reading = false;
+      }
+    }
+  }
+
+  publishLoop().catch(unlessCancelled);
+  readLoop().catch(unlessCancelled);
+  return {
+    state,
+    step,
+    published: () =>
+      condition(() => !background.publishing && (state.desired === null || !unpublished())),
+    idle: () => !background.reading && !background.publishing,
+    quiet: () => !background.reading && !background.publishing && !state.refreshWanted,
+    stop: () => {
+      background.stopped = true;
+    },
+  };
+}
+
+/** A cancelled run ends with its main loop; anything else is a fault and must stop the task. */
+function unlessCancelled(error: unknown): void {
+  if (!isCancellation(error)) throw error;
+}
+
+function mainCall(summary: string): Parameters<typeof runStep>[2] {
+  return { provider: '', requestBoundMs: defaultRequestBoundMs, waitMs: 0, summary };
+}
+
+/** Cloud-init that cannot be read is a wait of its own: the Secret may come (design §4). */
+function noteCloudInit(state: ProxyState): void {
+  const problem = state.desired?.cloudInitProblem ?? null;
+  if (problem === null) {
+    if (state.trouble?.step === 'claimProxy') state.trouble = null;
+    return;
+  }
+  if (state.deleting || state.serving) return;
+  const failure: StepFailure = {
+    kind: 'failed',
+    errorClass: 'Transient',
+    message: problem,
+    facts: {
+      reason: 'CloudInitUnavailable',
+      scope: 'proxy',
+      remedy: 'create the Secret or correct its name and key',
+    },
+  };
+  state.trouble = nextTrouble(state.trouble, 'claimProxy', failure, Date.now(), false);
+}
+
+function showDetails(state: ProxyState): void {
+  setCurrentDetails(detailsOf(state, Date.now()));
+}
+
+function showSearchAttributes(state: ProxyState): void {
+  if (!state.searchAttributes) return;
+  const pairs = searchAttributesOf(state);
+  const text = JSON.stringify(pairs.map((pair) => pair.value));
+  if (text === state.shownSearchAttributes) return;
+  state.shownSearchAttributes = text;
+  upsertSearchAttributes(pairs);
+}

@@ -1,0 +1,162 @@
+/** How each move is carried out. What needs no step is a change of state and done at once. */
+import { condition } from '@temporalio/workflow';
+import type { ProxyWorkflowResult } from './contract/messages.ts';
+import type { DesiredProxy } from './contract/proxy.ts';
+import { decommission, listForDeletion } from './decommission.ts';
+import type { Life } from './life.ts';
+import type { Move } from './nextMove.ts';
+import { look, provision } from './provision.ts';
+import { addEvent, retire, type ProxyState } from './state.ts';
+
+/** Throws StepFailed when a step failed; the caller paces the next try. */
+export async function carryOut(life: Life, move: Move): Promise<void> {
+  const { state } = life;
+  const { desired } = state;
+  if (!desired) return;
+  switch (move.kind) {
+    case 'refresh':
+      state.refreshWanted = true;
+      return condition(() => life.quiet());
+    case 'make':
+      return provision(life, desired, move.specHash);
+    case 'promote':
+      return promote(life, desired);
+    case 'retireServing':
+      return retireServing(life, desired, move.specHash);
+    case 'discardNext':
+      return discardNext(state);
+    case 'reclaim':
+      return reclaim(state, move.vmid);
+    case 'markLate':
+      state.replacementLate = true;
+      return;
+    case 'beginDeletion':
+      return beginDeletion(life, desired);
+    case 'listForDeletion':
+      return listForDeletion(life, desired.provider);
+    case 'remove':
+      return removeFirst(life, move.vmid);
+    case 'release':
+    case 'forceRelease':
+      return release(life);
+    case 'park':
+    case 'end':
+      return;
+  }
+}
+
+/** The new VM serves: published before the old one drains, so that clients follow first. */
+async function promote(life: Life, desired: DesiredProxy): Promise<void> {
+  const { state } = life;
+  const { serving, next } = state;
+  if (!next) return;
+  state.serving = { ...next, everReady: true };
+  state.next = null;
+  state.everReady = true;
+  state.replacementLate = false;
+  state.trouble = null;
+  state.timings = state.lineTimings;
+  addEvent(
+    state,
+    'Normal',
+    'Ready',
+    'Provision',
+    `a request went through the proxy at ${next.ip}:${desired.port}`,
+  );
+  if (!serving) return;
+  await life.published();
+  retire(state, serving, 'replacement', drainUntil(desired, serving.everReady));
+}
+
+/** DeleteFirst: nothing is given up before placement, VMID and template of the new VM are known to do. */
+async function retireServing(life: Life, desired: DesiredProxy, specHash: string): Promise<void> {
+  const { state } = life;
+  await look(life, desired, specHash);
+  const { serving } = state;
+  if (!serving) return;
+  state.serving = null;
+  await life.published();
+  retire(state, serving, 'replacement', drainUntil(desired, serving.everReady));
+}
+
+function discardNext(state: ProxyState): void {
+  if (state.next) retire(state, state.next, 'replacement', null);
+  state.next = null;
+  state.replacementLate = false;
+  state.trouble = null;
+}
+
+/** The spec went back to that of a VM on its way out: it is taken up again as it stands. */
+function reclaim(state: ProxyState, vmid: number): void {
+  const removal = state.removals.find((candidate) => candidate.vm.vmid === vmid);
+  if (!removal) return;
+  state.removals = state.removals.filter((other) => other !== removal);
+  state.next = { ...removal.vm, ip: null, healthy: null, startedAtMs: null };
+  state.removalTrouble = null;
+}
+
+/** Out of discovery first (acknowledged), then drained, then removed (design §5). */
+async function beginDeletion(life: Life, desired: DesiredProxy): Promise<void> {
+  const { state } = life;
+  await life.published();
+  const { serving, next } = state;
+  state.serving = null;
+  state.next = null;
+  if (serving && desired.deletionPolicy === 'Retain' && serving.everReady) {
+    state.listedForDeletion = true;
+    addEvent(
+      state,
+      'Normal',
+      'VmRetained',
+      'Delete',
+      `VM ${serving.vmid} on ${serving.node} stays, as the deletion policy says`,
+    );
+  } else if (serving) retire(state, serving, 'deletion', drainUntil(desired, serving.everReady));
+  if (next) retire(state, next, 'deletion', null);
+}
+
+function drainUntil(desired: DesiredProxy, everReady: boolean): number | null {
+  return everReady ? Date.now() + desired.drainSeconds * 1000 : null;
+}
+
+async function removeFirst(life: Life, vmid: number): Promise<void> {
+  const removal = life.state.removals.find((candidate) => candidate.vm.vmid === vmid);
+  if (removal) await decommission(life, removal);
+}
+
+/** The last step: with the finalizer gone the object goes, and this run with it. */
+async function release(life: Life): Promise<void> {
+  const { state } = life;
+  const events = state.events.splice(0);
+  const { ref } = state;
+  if (state.forced) events.push(forcedEvent(state));
+  await life.step('releaseProxy', { ref, events }, { summary: 'remove the finalizer' });
+  state.released = true;
+}
+
+function forcedEvent(state: ProxyState): ProxyEventOfForce {
+  const left = leftBehind(state)
+    .map(
+      ({ vmid, node, upid, seedFile }) =>
+        `VM ${vmid} on ${node}, seed ${seedFile}${upid ? `, task ${upid}` : ''}`,
+    )
+    .join('; ');
+  const message =
+    left === '' ? 'force delete: nothing was left behind' : `force delete left behind: ${left}`;
+  return { type: 'Warning', reason: 'ForceDeleted', action: 'ForceDelete', message };
+}
+type ProxyEventOfForce = ProxyState['events'][number];
+
+/** What a forced deletion leaves for the operator: every VM this run knows and has not seen go. */
+export function leftBehind(state: ProxyState): ProxyWorkflowResult['left'] {
+  const vms = [state.serving, state.next, ...state.removals.map((removal) => removal.vm)];
+  return vms
+    .filter((vm) => vm !== null)
+    .map(({ provider, vmid, node, cloneUpid, seedFile }) => ({
+      provider,
+      vmid,
+      node,
+      upid: state.upid ?? cloneUpid,
+      seedFile,
+    }));
+}

@@ -1,0 +1,154 @@
+/** What to do next, from state and time alone. The main loop asks again after every change (level-triggered). */
+import { replacementReadyMs } from './contract/budgets.ts';
+import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
+import type { ProxyState, Removal, Trouble } from './state.ts';
+
+/** VMs awaiting removal; a further replacement waits while so many are on their way out. */
+export const maxRemovals = 3;
+
+export type Move =
+  /** Nothing to do before `untilMs` (epoch ms; `null`: until something changes). */
+  | { kind: 'park'; untilMs: number | null; why: string }
+  | { kind: 'refresh' }
+  | { kind: 'end' }
+  | { kind: 'beginDeletion' }
+  | { kind: 'listForDeletion' }
+  | { kind: 'remove'; vmid: number }
+  | { kind: 'release' }
+  | { kind: 'forceRelease' }
+  | { kind: 'make'; specHash: string }
+  | { kind: 'promote'; vmid: number }
+  | { kind: 'discardNext'; vmid: number }
+  | { kind: 'reclaim'; vmid: number }
+  | { kind: 'retireServing'; vmid: number; specHash: string }
+  | { kind: 'markLate'; vmid: number };
+
+/** Two moves with one key are the same work: a running one is left alone. */
+export function moveKey(move: Move): string {
+  const { kind } = move;
+  if (kind === 'park') return `park ${move.why}`;
+  const subject = 'vmid' in move ? move.vmid : '';
+  return `${kind} ${subject} ${'specHash' in move ? move.specHash : ''}`;
+}
+
+export function nextMove(state: ProxyState, nowMs: number): Move {
+  if (state.released) return { kind: 'end' };
+  if (!state.desired) return park(null, state.objectFound ? 'unread' : 'ObjectMissing');
+  if (state.deleting) return deletionMove(state, state.desired, nowMs);
+  if (!state.objectFound) return park(null, 'ObjectMissing');
+  if (state.desired.paused) return park(null, 'Paused');
+  if (state.desired.mode === 'External') return park(null, 'External');
+  return servingMove(state, state.desired, nowMs);
+}
+
+function deletionMove(state: ProxyState, desired: DesiredProxy, nowMs: number): Move {
+  if (state.forced) return { kind: 'forceRelease' };
+  if (desired.paused) return park(null, 'DeletionPaused');
+  if (state.serving || state.next) return { kind: 'beginDeletion' };
+  if (desired.mode === 'External') return { kind: 'release' };
+  if (!state.listedForDeletion && mayHaveVms(state)) {
+    const gate = gateOf(state.removalTrouble, nowMs);
+    return gate ?? { kind: 'listForDeletion' };
+  }
+  return removalMove(state, nowMs) ?? { kind: 'release' };
+}
+
+/** A deletion that never sent a clone needs no provider at all (cases.md 17 b). */
+function mayHaveVms(state: ProxyState): boolean {
+  return !state.historyKnown || state.cloneEverSent;
+}
+
+function servingMove(state: ProxyState, desired: DesiredProxy, nowMs: number): Move {
+  const { serving, next } = state;
+  const wanted = desired.specHash;
+  if (wanted === null) return withoutCloudInit(state, nowMs);
+  if (serving?.specHash === wanted) {
+    if (next) return { kind: 'discardNext', vmid: next.vmid };
+    return removalMove(state, nowMs) ?? park(null, 'Serving');
+  }
+  if (next && next.specHash !== wanted) return { kind: 'discardNext', vmid: next.vmid };
+  if (next?.ip && next.healthy) return { kind: 'promote', vmid: next.vmid };
+  if (!next) {
+    const reclaimable = state.removals.find((removal) => isWantedAgain(removal, wanted));
+    if (reclaimable) return { kind: 'reclaim', vmid: reclaimable.vm.vmid };
+  }
+  return makeMove(state, desired, wanted, nowMs);
+}
+
+function isWantedAgain(removal: Removal, wanted: string): boolean {
+  return removal.purpose === 'replacement' && !removal.destroyed && removal.vm.specHash === wanted;
+}
+
+function makeMove(state: ProxyState, desired: DesiredProxy, wanted: string, nowMs: number): Move {
+  const { serving, next } = state;
+  const deleteFirst = desired.replaceStrategy === 'DeleteFirst';
+  const removal = removalMove(state, nowMs);
+  const full = !next && state.removals.length >= maxRemovals;
+  const first = state.removals.some((entry) => mustGoFirst(entry, wanted, deleteFirst));
+  if (removal && (first || full)) return removal;
+  if (next?.ip) {
+    if (removal?.kind === 'remove') return removal;
+    return parkFirst(waitForHealth(state, next, nowMs), removal);
+  }
+  const gate = gateOf(state.trouble, nowMs);
+  if (gate) return removal?.kind === 'remove' ? removal : parkFirst(gate, removal);
+  if (serving && deleteFirst) {
+    return { kind: 'retireServing', vmid: serving.vmid, specHash: wanted };
+  }
+  return { kind: 'make', specHash: wanted };
+}
+
+/** What has the new VM's name, is half made, or is to be deleted first, goes before anything is made. */
+function mustGoFirst(removal: Removal, wanted: string, deleteFirst: boolean): boolean {
+  const { purpose, vm } = removal;
+  return (
+    purpose === 'incomplete' || vm.specHash === wanted || (deleteFirst && purpose === 'replacement')
+  );
+}
+
+/** The VM has its address; a `health` signal makes it Ready, time makes a replacement late. */
+function waitForHealth(state: ProxyState, next: VmRecord, nowMs: number): Move {
+  if (!state.serving || state.replacementLate || next.startedAtMs === null) {
+    return park(null, 'AwaitingHealth');
+  }
+  const lateAtMs = next.startedAtMs + replacementReadyMs;
+  return nowMs >= lateAtMs
+    ? { kind: 'markLate', vmid: next.vmid }
+    : park(lateAtMs, 'AwaitingHealth');
+}
+
+/** A missing Secret is never a change: what serves goes on, what is to be made waits (design §4). */
+function withoutCloudInit(state: ProxyState, nowMs: number): Move {
+  if (state.serving) return removalMove(state, nowMs) ?? park(null, 'CloudInitUnavailable');
+  return gateOf(state.trouble, nowMs) ?? { kind: 'refresh' };
+}
+
+function removalMove(state: ProxyState, nowMs: number): Move | null {
+  const [removal] = [...state.removals].sort(
+    (a, b) => (a.drainUntilMs ?? 0) - (b.drainUntilMs ?? 0),
+  );
+  if (!removal) return null;
+  const gate = gateOf(state.removalTrouble, nowMs);
+  if (gate) return gate;
+  if (removal.drainUntilMs !== null && nowMs < removal.drainUntilMs) {
+    return park(removal.drainUntilMs, 'Draining');
+  }
+  return { kind: 'remove', vmid: removal.vm.vmid };
+}
+
+function gateOf(trouble: Trouble | null, nowMs: number): Move | null {
+  if (!trouble) return null;
+  if (trouble.nextAtMs === null) return park(null, trouble.reason);
+  return nowMs < trouble.nextAtMs ? park(trouble.nextAtMs, trouble.reason) : null;
+}
+
+function park(untilMs: number | null, why: string): Move {
+  return { kind: 'park', untilMs, why };
+}
+
+/** Of two waits the one that ends first, under the first one's name. */
+function parkFirst(first: Move, second: Move | null): Move {
+  if (first.kind !== 'park' || second?.kind !== 'park' || second.untilMs === null) return first;
+  if (first.untilMs !== null && first.untilMs <= second.untilMs) return first;
+  return { ...first, untilMs: second.untilMs };
+}

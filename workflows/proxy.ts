@@ -1,0 +1,148 @@
+/**
+ * One Proxy's life: ask what is to be done, do it, ask again. Signals only change state; a move under way is
+ * cancelled exactly when the same question would be answered differently now.
+ */
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineQuery,
+  isCancellation,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { applySignals } from './signals.ts';
+import {
+  stateQueryName,
+  type ProxyStateView,
+  type ProxyWorkflowInput,
+  type ProxyWorkflowResult,
+} from './contract/messages.ts';
+import { createLife, StepFailed, type Life } from './life.ts';
+import { carryOut, leftBehind } from './moves.ts';
+import { moveKey, nextMove, type Move } from './nextMove.ts';
+import { describe } from './conditions.ts';
+import { addEvent, initialState, type ProxyState } from './state.ts';
+import { messageOf, phaseOf } from './status.ts';
+import { nextTrouble } from './trouble.ts';
+import { shownTrouble } from './view.ts';
+
+export const stateQuery = defineQuery<ProxyStateView>(stateQueryName);
+
+/** A run's arguments: identity, and after continue-as-new everything the run before knew. */
+type ProxyRun = Omit<ProxyWorkflowInput, 'carried'> & { carried?: ProxyState };
+
+export async function proxy(input: ProxyRun): Promise<ProxyWorkflowResult> {
+  const state = input.carried ?? initialState(input.ref, input.searchAttributes);
+  setHandler(stateQuery, () => viewOf(state));
+  applySignals(state);
+  const life = createLife(state);
+  await condition(() => !state.refreshWanted && life.quiet());
+  for (;;) {
+    const move = nextMove(state, Date.now());
+    if (move.kind === 'end') break;
+    if (workflowInfo().continueAsNewSuggested) await continueLater(life, input);
+    if (move.kind === 'park') await parked(state, move);
+    else await underWay(life, move);
+  }
+  await condition(() => life.quiet());
+  life.stop();
+  return {
+    outcome: state.forced ? 'ForceDeleted' : 'Deleted',
+    left: state.forced ? leftBehind(state) : [],
+  };
+}
+
+/** Waits until the answer to «what next?» changes, by news or by time. Adds no history by itself. */
+async function parked(state: ProxyState, move: Extract<Move, { kind: 'park' }>): Promise<void> {
+  const key = moveKey(move);
+  const changed = (): boolean =>
+    moveKey(nextMove(state, Date.now())) !== key || workflowInfo().continueAsNewSuggested;
+  if (move.untilMs === null) await condition(changed);
+  else await condition(changed, Math.max(1, move.untilMs - Date.now()));
+}
+
+/** Carries a move out; ends early when another one is due. A step's failure becomes the state's trouble. */
+async function underWay(life: Life, move: Move): Promise<void> {
+  const { state } = life;
+  const key = moveKey(move);
+  const scope = new CancellationScope({ cancellable: true });
+  const ended = { value: false };
+  const run = scope
+    .run(() => carryOut(life, move))
+    .catch((error: unknown) => noteFailure(state, move, error, scope))
+    .finally(() => {
+      ended.value = true;
+    });
+  const otherwise = (): boolean => moveKey(nextMove(state, Date.now())) !== key;
+  await condition(() => ended.value || isOverruled(state, move, otherwise));
+  if (!ended.value) scope.cancel();
+  // A forced deletion waits for nothing, not even for a request under way.
+  await condition(() => ended.value || (state.forced && move.kind !== 'forceRelease'));
+  if (ended.value) await run;
+}
+
+/** News overrule a move; the move's own progress does not. */
+function isOverruled(state: ProxyState, move: Move, otherwise: () => boolean): boolean {
+  if (state.forced) return move.kind !== 'forceRelease';
+  switch (move.kind) {
+    case 'make':
+    case 'retireServing':
+      return wantedDiffers(state, move.specHash);
+    case 'remove':
+    case 'listForDeletion':
+      return state.desired?.paused === true || (move.kind === 'listForDeletion' && otherwise());
+    default:
+      return false;
+  }
+}
+
+function wantedDiffers(state: ProxyState, specHash: string): boolean {
+  const { desired, deleting, objectFound } = state;
+  return deleting || !objectFound || desired?.paused === true || desired?.specHash !== specHash;
+}
+
+function noteFailure(
+  state: ProxyState,
+  move: Move,
+  error: unknown,
+  scope: CancellationScope,
+): void {
+  if (error instanceof StepFailed) {
+    const { step, failure } = error;
+    const removing = state.deleting || move.kind === 'remove';
+    const before = removing ? state.removalTrouble : state.trouble;
+    const trouble = nextTrouble(before, step, failure, Date.now(), state.deleting);
+    if (failure.kind === 'failed' && before?.reason !== trouble.reason) {
+      addEvent(state, 'Warning', trouble.reason, step, describe(trouble));
+    }
+    if (removing) state.removalTrouble = trouble;
+    else state.trouble = trouble;
+    return;
+  }
+  if (isCancellation(error) && scope.consideredCancelled) return;
+  throw error;
+}
+
+/** Hands the whole state to a fresh run once nothing is in the air. */
+async function continueLater(life: Life, input: ProxyRun): Promise<void> {
+  await condition(() => life.idle());
+  life.stop();
+  await continueAsNew<typeof proxy>({ ...input, carried: life.state });
+}
+
+function viewOf(state: ProxyState): ProxyStateView {
+  const { ref, step, serving, next, removals, leftovers, upid } = state;
+  const trouble = shownTrouble(state);
+  return {
+    ref,
+    phase: phaseOf(state),
+    step,
+    waitingFor: upid ?? trouble?.blockedBy ?? null,
+    message: messageOf(state),
+    serving,
+    next,
+    removals: removals.map((removal) => removal.vm),
+    leftovers,
+  };
+}

@@ -1,0 +1,169 @@
+/** The whole state of one Proxy's workflow: plain JSON, handed on by continue-as-new. */
+import type { ErrorClass, FailureScope, Reason } from './contract/errors.ts';
+import type { HealthSignal, ProbeReason } from './contract/messages.ts';
+import type {
+  DesiredProxy,
+  Handled,
+  Leftover,
+  ProxyEvent,
+  ProxyRef,
+  VmRecord,
+} from './contract/proxy.ts';
+import type { StepName } from './contract/steps.ts';
+
+/** What is in the way right now, since when, and when it is tried again. */
+export interface Trouble {
+  step: StepName;
+  errorClass: ErrorClass;
+  scope: FailureScope;
+  reason: Reason;
+  message: string;
+  remedy: string | null;
+  /** For the search attribute ProxyBlockedBy: `lock:clone`, `node:pv1-2`, `permission`, `slot`, … */
+  blockedBy: string | null;
+  sinceMs: number;
+  attempt: number;
+  /** Epoch ms of the next attempt; `null`: only a change of the spec or `retry` helps. */
+  nextAtMs: number | null;
+}
+
+/** Health of one address, as the last accepted `health` signal told it. */
+export interface Health {
+  ip: string;
+  healthy: boolean;
+  reason: ProbeReason;
+  message: string;
+  run: string;
+  sequence: number;
+}
+
+/** An old VM on its way out. */
+export interface Removal {
+  vm: VmRecord;
+  purpose: 'deletion' | 'replacement' | 'incomplete' | 'orphan';
+  /** Not before this (epoch ms): clients that still use the VM finish meanwhile. */
+  drainUntilMs: number | null;
+  /** Nodes whose seed is proven gone. */
+  seedGoneFrom: string[];
+  destroyed: boolean;
+}
+
+export interface ProxyState {
+  ref: ProxyRef;
+  searchAttributes: boolean;
+  /** `null` until the object was read once. */
+  desired: DesiredProxy | null;
+  objectFound: boolean;
+  deleting: boolean;
+  /** Every VM ever made for this UID is known to this state, so nothing has to be looked for. */
+  historyKnown: boolean;
+  /** A clone request may have been sent for this UID. */
+  cloneEverSent: boolean;
+  /** The VMs of this UID were listed for the decommission. */
+  listedForDeletion: boolean;
+  serving: VmRecord | null;
+  next: VmRecord | null;
+  removals: Removal[];
+  leftovers: Leftover[];
+  /** VMIDs this workflow freed itself: exempt from cooling. */
+  freedVmids: number[];
+  handled: Handled;
+  forced: boolean;
+  everReady: boolean;
+  health: Health[];
+  /** In the way of making a VM. */
+  trouble: Trouble | null;
+  /** In the way of removing one; the two never block each other. */
+  removalTrouble: Trouble | null;
+  /** The replacement is not Ready 15 minutes after its start; the old VM serves on. */
+  replacementLate: boolean;
+  /** The step that runs, for the query, the details and the result of a forced deletion. */
+  step: StepName | null;
+  /** UPID that is awaited now. */
+  upid: string | null;
+  /** Seconds per step of the last line that led to Ready, and of the line under way. */
+  timings: Record<string, number>;
+  lineTimings: Record<string, number>;
+  /** Events waiting to be recorded with the next status. */
+  events: ProxyEvent[];
+  /** The object must be read again before anything else is decided. */
+  refreshWanted: boolean;
+  released: boolean;
+  /** Search attributes as last written, so that only changes become history events. */
+  shownSearchAttributes: string;
+}
+
+export function initialState(ref: ProxyRef, searchAttributes: boolean): ProxyState {
+  return {
+    ref,
+    searchAttributes,
+    desired: null,
+    objectFound: false,
+    deleting: false,
+    historyKnown: false,
+    cloneEverSent: false,
+    listedForDeletion: false,
+    serving: null,
+    next: null,
+    removals: [],
+    leftovers: [],
+    freedVmids: [],
+    handled: { retry: null, forceDelete: null },
+    forced: false,
+    everReady: false,
+    health: [],
+    trouble: null,
+    removalTrouble: null,
+    replacementLate: false,
+    step: null,
+    upid: null,
+    timings: {},
+    lineTimings: {},
+    events: [],
+    refreshWanted: true,
+    released: false,
+    shownSearchAttributes: '',
+  };
+}
+
+/** The latest health of an address, or null when nobody probed it yet. */
+export function healthOf(state: ProxyState, ip: string | null): Health | null {
+  return state.health.find((entry) => entry.ip === ip) ?? null;
+}
+
+/** Takes a `health` signal unless a newer one of the same address was taken before. */
+export function applyHealth(state: ProxyState, signal: HealthSignal): boolean {
+  const known = healthOf(state, signal.ip);
+  if (known && known.run === signal.run && known.sequence >= signal.sequence) return false;
+  const { ip, healthy, reason, message, run, sequence } = signal;
+  state.health = [
+    ...state.health.filter((entry) => entry.ip !== ip),
+    { ip, healthy, reason, message, run, sequence },
+  ].slice(-4);
+  for (const vm of [state.serving, state.next]) {
+    if (vm?.ip === ip) vm.healthy = healthy;
+  }
+  return true;
+}
+
+/** Puts a VM on its way out; what was never cloned is simply forgotten. */
+export function retire(
+  state: ProxyState,
+  vm: VmRecord,
+  purpose: Removal['purpose'],
+  drainUntilMs: number | null,
+): void {
+  if (!vm.cloneSent) return;
+  if (state.removals.some((removal) => removal.vm.vmid === vm.vmid)) return;
+  state.removals.push({ vm, purpose, drainUntilMs, seedGoneFrom: [], destroyed: false });
+}
+
+export function addEvent(
+  state: ProxyState,
+  type: ProxyEvent['type'],
+  reason: string,
+  action: string,
+  message: string,
+): void {
+  state.events.push({ type, reason, action, message });
+}

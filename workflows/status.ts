@@ -1,0 +1,61 @@
+/** The status of a Proxy as a function of its workflow's state: the only place where phases are decided. */
+import { proxyWorkflowId } from './contract/messages.ts';
+import type { Phase, ProxyStatus, Replacement } from './contract/proxy.ts';
+import { conditionsOf } from './conditions.ts';
+import { healthOf, type ProxyState } from './state.ts';
+import { addressOf, healthyOf, shownTrouble, shownVm } from './view.ts';
+
+export function phaseOf(state: ProxyState): Phase {
+  if (state.deleting) return 'Deleting';
+  if (addressOf(state) !== null) return healthyOf(state) ? 'Ready' : 'Running';
+  if (!state.serving && state.trouble?.errorClass === 'Permanent') return 'Failed';
+  return state.next || state.serving ? 'Provisioning' : 'Pending';
+}
+
+export function statusOf(state: ProxyState): ProxyStatus {
+  const vm = shownVm(state);
+  return {
+    phase: phaseOf(state),
+    ip: addressOf(state),
+    healthy: addressOf(state) === null ? null : healthyOf(state),
+    providerID: vm ? `vms/${vm.vmid}/${vm.name}` : null,
+    vmid: vm?.vmid ?? null,
+    node: vm?.node ?? null,
+    vmName: vm?.name ?? null,
+    workflowID: proxyWorkflowId(state.ref.uid),
+    specHash: vm?.specHash ?? null,
+    desiredSpecHash: state.desired?.specHash ?? null,
+    observedGeneration: state.desired?.generation ?? 0,
+    message: messageOf(state),
+    handled: state.handled,
+    everReady: state.everReady,
+    leftovers: state.leftovers,
+    replacement: replacementOf(state),
+    timings: state.timings,
+    conditions: conditionsOf(state),
+  };
+}
+
+function replacementOf(state: ProxyState): Replacement | null {
+  const { serving, next } = state;
+  if (!serving || !next) return null;
+  const { vmid, node, name, ip, specHash } = next;
+  return { vmid, node, vmName: name, ip, specHash };
+}
+
+/** One sentence: what stands in the way and how it is mended, else what is going on. */
+export function messageOf(state: ProxyState): string {
+  const trouble = shownTrouble(state);
+  if (trouble) {
+    const remedy = trouble.remedy ? ` — ${trouble.remedy}` : '';
+    return `${trouble.step}: ${trouble.message}${remedy}`;
+  }
+  if (state.deleting && state.desired?.paused) return 'the Proxy is paused; the deletion waits';
+  if (state.deleting) return 'deleting';
+  if (state.desired?.paused) return 'paused: nothing is changed on Proxmox';
+  const health = healthOf(state, addressOf(state));
+  if (health && !health.healthy) return `probe: ${health.message}`;
+  if (addressOf(state) !== null)
+    return health ? '' : 'waiting for the first probe through the proxy';
+  return state.next ? 'making the VM' : '';
+}

@@ -1,0 +1,72 @@
+/** Turns a step's failure into the trouble that status, UI and pacing speak of. Pure. */
+import { providerRetryMs, retryDelayMs } from './contract/budgets.ts';
+import type { FailureFacts } from './contract/errors.ts';
+import type { StepName } from './contract/steps.ts';
+import type { StepFailure } from './failures.ts';
+import type { Trouble } from './state.ts';
+
+/**
+ * The trouble after one more failure of `step`. Transient: 1, 2, 4 s … 5 min, or what the failure asks for.
+ * Permanent: a provider's is tried again every 10 minutes, a Proxy's not at all, a deletion's slowly (design §5).
+ */
+export function nextTrouble(
+  before: Trouble | null,
+  step: StepName,
+  failure: StepFailure,
+  nowMs: number,
+  deleting: boolean,
+): Trouble {
+  const same = before?.step === step;
+  const attempt = same ? before.attempt + 1 : 1;
+  const { facts } = failure;
+  return {
+    step,
+    errorClass: failure.errorClass,
+    scope: facts.scope,
+    reason: facts.reason,
+    message: failure.message,
+    remedy: facts.remedy ?? null,
+    blockedBy: blockedBy(facts),
+    sinceMs: same && before.reason === facts.reason ? before.sinceMs : nowMs,
+    attempt,
+    nextAtMs: nextAttempt(failure, attempt, nowMs, deleting),
+  };
+}
+
+function nextAttempt(
+  failure: StepFailure,
+  attempt: number,
+  nowMs: number,
+  deleting: boolean,
+): number | null {
+  if (failure.kind === 'interrupted') return nowMs;
+  if (failure.errorClass === 'Permanent') {
+    if (failure.facts.scope === 'provider') return nowMs + providerRetryMs;
+    return deleting ? nowMs + retryDelayMs(attempt + 6) : null;
+  }
+  return nowMs + (failure.facts.retryAfterMs ?? retryDelayMs(attempt));
+}
+
+/** Value of the search attribute ProxyBlockedBy (design §6). */
+function blockedBy(facts: FailureFacts): string | null {
+  if (facts.lock) return `lock:${facts.lock}`;
+  switch (facts.reason) {
+    case 'Forbidden':
+    case 'Unauthorized':
+      return 'permission';
+    case 'AgentSilent':
+      return 'agent';
+    case 'WaitingForSlot':
+      return 'slot';
+    case 'DeletionBlocked':
+      return 'protection';
+    case 'Unreachable':
+      return facts.node ? `node:${facts.node}` : 'provider';
+    case 'CredentialsUnavailable':
+    case 'CertificateInvalid':
+    case 'TokenMalformed':
+      return 'credentials';
+    default:
+      return facts.reason;
+  }
+}

@@ -1,0 +1,26 @@
+/** What of a Proxy's state is shown: which VM, which trouble, which address. Pure. */
+import type { VmRecord } from './contract/proxy.ts';
+import { healthOf, type ProxyState, type Trouble } from './state.ts';
+
+/** The VM the status describes: the one that serves, else the one being made. */
+export function shownVm(state: ProxyState): VmRecord | null {
+  return state.serving ?? state.next ?? (state.deleting ? (state.removals[0]?.vm ?? null) : null);
+}
+
+/** What is in the way of what the user wants now, or null. */
+export function shownTrouble(state: ProxyState): Trouble | null {
+  const { trouble, removalTrouble, deleting } = state;
+  const shown = deleting ? removalTrouble : (trouble ?? removalTrouble);
+  // A worker that went away is nobody's failure and gone before anyone reads of it.
+  return shown?.reason === 'Internal' && shown.attempt === 1 ? null : shown;
+}
+
+export function addressOf(state: ProxyState): string | null {
+  if (state.desired?.mode === 'External') return state.desired.address;
+  return shownVm(state)?.ip ?? null;
+}
+
+export function healthyOf(state: ProxyState): boolean | null {
+  const known = healthOf(state, addressOf(state));
+  return known ? known.healthy : (state.serving?.healthy ?? null);
+}

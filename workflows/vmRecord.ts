@@ -1,0 +1,94 @@
+/** The record of a VM: made before its clone, from a listing, or from what a status remembered. Pure. */
+import { defaultRequestBoundMs } from './contract/budgets.ts';
+import type { VmRecord } from './contract/proxy.ts';
+import type { ManagedVm, Plan, RecordedStatus, VmRef } from './contract/steps.ts';
+
+const unknownYet = {
+  diskKeys: [],
+  cloneUpid: null,
+  cloneUnknownAtMs: null,
+  protectionInherited: false,
+  startedAtMs: null,
+} as const;
+
+/** A VM about to be made (or just found) for a plan. */
+export function plannedVm(
+  plan: Plan,
+  vmid: number,
+  node: string,
+  found: { diskKeys: string[]; protectionInherited: boolean } | null,
+): VmRecord {
+  const { provider, vmName: name, templateVmid, specHash, seedFile, requestBoundMs } = plan;
+  return {
+    ...unknownYet,
+    provider,
+    vmid,
+    name,
+    node,
+    templateNode: node,
+    templateVmid,
+    specHash,
+    seedFile,
+    requestBoundMs,
+    diskKeys: found?.diskKeys ?? [],
+    protectionInherited: found?.protectionInherited ?? false,
+    seedNodes: [],
+    cloneSent: true,
+    everReady: false,
+    ip: null,
+    healthy: null,
+  };
+}
+
+/** A VM of ours that a listing showed and no record knew. */
+export function listedVm(provider: string, found: ManagedVm): VmRecord {
+  return pastVm(provider, found.vmid, found.name, found.node, found.specHash);
+}
+
+/** The VM that the status of an object with a past speaks of, or null. */
+export function rememberedVm(recorded: RecordedStatus): VmRecord | null {
+  const { vmid, node, vmName, provider, specHash, everReady, ip, healthy } = recorded;
+  if (vmid === null || !node || !vmName || !provider || !specHash) return null;
+  return { ...pastVm(provider, vmid, vmName, node, specHash), everReady, ip, healthy };
+}
+
+function pastVm(
+  provider: string,
+  vmid: number,
+  name: string,
+  node: string,
+  specHash: string,
+): VmRecord {
+  return {
+    ...unknownYet,
+    provider,
+    vmid,
+    name,
+    node,
+    templateNode: node,
+    templateVmid: 0,
+    diskKeys: [],
+    specHash,
+    seedFile: `${name}-seed.iso`,
+    seedNodes: [node],
+    cloneSent: true,
+    everReady: false,
+    ip: null,
+    healthy: null,
+    requestBoundMs: defaultRequestBoundMs,
+  };
+}
+
+/** What a step needs to find the VM again. */
+export function refOf({ provider, vmid, node, name }: VmRecord): VmRef {
+  return { provider, vmid, node, name };
+}
+
+/** Provider and request bound, for the time limits of a step about this VM. */
+export function placeOf(vm: VmRecord): { provider: string; requestBoundMs: number } {
+  return { provider: vm.provider, requestBoundMs: vm.requestBoundMs };
+}
+
+export function placeOfPlan(plan: Plan): { provider: string; requestBoundMs: number } {
+  return { provider: plan.provider, requestBoundMs: plan.requestBoundMs };
+}
