@@ -1,0 +1,104 @@
+/** One HTTP client per configured provider, following the config in force; `Providers` of the steps. */
+import type { ProviderConfig, ProvidersConfig } from '../../api/providersConfig.ts';
+import type { Providers } from '../deps.ts';
+import { ProviderError } from '../providerError.ts';
+import type { CallContext, ProxmoxApi } from './api.ts';
+import { createProxmoxApi } from './client.ts';
+import { createProxmoxHttp } from './http.ts';
+import type { ConnectionSettings, ProxmoxHttp } from './http.ts';
+import { observed } from './observed.ts';
+import type { Observer } from './observed.ts';
+
+/** `Providers` with an end. */
+export interface ProxmoxClients extends Providers {
+  /** Waits for requests under way, then closes every connection. */
+  close(): Promise<void>;
+}
+
+interface Entry {
+  /** Settings the client was built from; another value makes another client. */
+  key: string;
+  http: ProxmoxHttp;
+}
+
+/**
+ * Clients for the providers of `current()`, which is asked on every use: an edit of the config counts for the next
+ * call, and a client whose connection settings changed is drained. Nothing connects before the first request.
+ */
+export function createProxmoxClients(
+  options: Observer & { current: () => ProvidersConfig; now?: () => number },
+): ProxmoxClients {
+  const entries = new Map<string, Entry>();
+  const draining = new Set<Promise<void>>();
+  let seen: ProvidersConfig | null = null;
+
+  function drain(name: string, entry: Entry): void {
+    entries.delete(name);
+    const done: Promise<void> = entry.http.close().finally(() => draining.delete(done));
+    draining.add(done);
+  }
+
+  /** Lets go of clients whose provider left the config or is reached in another way now. */
+  function follow(config: ProvidersConfig): void {
+    if (config === seen) return;
+    seen = config;
+    const wanted = new Map(config.providers.map((one) => [one.name, keyOf(one)]));
+    for (const [name, entry] of entries) {
+      if (wanted.get(name) !== entry.key) drain(name, entry);
+    }
+  }
+
+  function find(name: string): ProviderConfig {
+    const config = options.current();
+    follow(config);
+    const found = config.providers.find((one) => one.name === name);
+    if (found !== undefined) return found;
+    throw unknownProvider(name, config);
+  }
+
+  function httpOf(config: ProviderConfig): ProxmoxHttp {
+    const known = entries.get(config.name);
+    if (known !== undefined) return known.http;
+    const http = createProxmoxHttp(settingsOf(config), undefined, options.now);
+    entries.set(config.name, { key: keyOf(config), http });
+    return http;
+  }
+
+  return {
+    config: find,
+    names: () => options.current().providers.map(({ name }) => name),
+    api: (name: string, call: CallContext): ProxmoxApi =>
+      observed(createProxmoxApi(name, httpOf(find(name)), call), name, options),
+    close: async () => {
+      for (const [name, entry] of entries) drain(name, entry);
+      await Promise.allSettled(draining);
+    },
+  };
+}
+
+/** How a configured provider is reached. */
+export function settingsOf({ name, proxmox }: ProviderConfig): ConnectionSettings {
+  return {
+    provider: name,
+    url: proxmox.url,
+    tokenFile: proxmox.tokenFile,
+    caFile: proxmox.caFile,
+    insecureSkipTLSVerify: proxmox.insecureSkipTLSVerify,
+    requestBoundMs: proxmox.requestTimeoutSeconds * 1_000,
+  };
+}
+
+function keyOf(config: ProviderConfig): string {
+  return JSON.stringify(settingsOf(config));
+}
+
+function unknownProvider(name: string, config: ProvidersConfig): ProviderError {
+  const known = config.providers.map((one) => one.name).join(', ');
+  const remedy = `add it to the providers config; configured are: ${known === '' ? 'none' : known}`;
+  return new ProviderError('Transient', `no provider is named ${JSON.stringify(name)}; ${remedy}`, {
+    reason: 'ProviderUnknown',
+    scope: 'provider',
+    provider: name,
+    remedy,
+  });
+}
