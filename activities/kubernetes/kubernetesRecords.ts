@@ -20,6 +20,7 @@ const stored = z.looseObject({
   metadata: z.looseObject({
     uid: z.string(),
     resourceVersion: z.string(),
+    deletionTimestamp: z.string().optional(),
     finalizers: z.array(z.string()).default([]),
   }),
   status: z.record(z.string(), z.unknown()).nullish(),
@@ -60,8 +61,9 @@ export class KubernetesProxyRecords implements ProxyRecords {
   }
 
   async addFinalizer(ref: ProxyRef): Promise<void> {
+    // The API server takes no new finalizer on an object under deletion; nothing of ours exists for it yet.
     const outcome = await this.#write(ref, '', ({ metadata }) =>
-      metadata.finalizers.includes(finalizer)
+      metadata.finalizers.includes(finalizer) || metadata.deletionTimestamp !== undefined
         ? null
         : { metadata: { finalizers: [...metadata.finalizers, finalizer] } },
     );

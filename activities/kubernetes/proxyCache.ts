@@ -22,6 +22,8 @@ export interface CachePace {
   idleMs: number;
   /** Time between full lists. */
   fullListMs: number;
+  /** What a watch may last beyond the next full list before it is cut off from this side. */
+  overdueMs: number;
   /** A watch that ended sooner than this failed, however politely it was closed. */
   steadyMs: number;
   /** Pause after the first failure in a row; doubled up to the maximum, plus up to a quarter at random. */
@@ -33,6 +35,7 @@ export const cachePace: CachePace = {
   pageSize: 500,
   idleMs: 30_000,
   fullListMs: 300_000,
+  overdueMs: 5_000,
   steadyMs: 10_000,
   retryFirstMs: 1_000,
   retryMaxMs: 30_000,
@@ -147,17 +150,17 @@ export class ProxyCache {
   }
 
   async #watch(): Promise<void> {
-    const remainingMs = Math.max(1_000, this.#nextListMs - Date.now());
+    const remainingMs = Math.max(0, this.#nextListMs - Date.now());
     const query = {
       watch: 'true',
       allowWatchBookmarks: 'true',
       resourceVersion: this.#resourceVersion ?? '',
-      timeoutSeconds: String(Math.ceil(remainingMs / 1_000)),
+      timeoutSeconds: String(Math.max(1, Math.ceil(remainingMs / 1_000))),
     };
     const silence = new AbortController();
     const idle = setTimeout(() => silence.abort(), this.#pace.idleMs);
     // A server that keeps talking past timeoutSeconds must not put the next full list off.
-    const overdue = setTimeout(() => silence.abort(), remainingMs + 5_000);
+    const overdue = setTimeout(() => silence.abort(), remainingMs + this.#pace.overdueMs);
     const signal = AbortSignal.any([silence.signal, this.#stopping.signal]);
     try {
       const { status, chunks } = await this.#client.stream(allProxiesPath, query, signal);

@@ -5,7 +5,7 @@ import type { Proxy } from '../../api/proxy.ts';
 export interface ProxyRecords {
   /** `null` when the object is gone or another object has its name (UID differs). */
   get(ref: ProxyRef): Promise<Proxy | null>;
-  /** Adds our finalizer; no effect when it is there. Throws NotFound `ObjectGone`. */
+  /** Adds our finalizer; no effect when it is there or the object is under deletion. Throws NotFound `ObjectGone`. */
   addFinalizer(ref: ProxyRef): Promise<void>;
   /** Removes our finalizer; `false` when the object was already gone. */
   removeFinalizer(ref: ProxyRef): Promise<boolean>;
