@@ -86,7 +86,7 @@ function bind<Input, Result>(
     const startedMs = deps.clock.now();
     const measure = (outcome: StepOutcome, budgetExceeded: boolean): number => {
       const seconds = (deps.clock.now() - startedMs) / 1000;
-      observer.onStep({ step, provider: facts.provider ?? '', outcome, seconds, budgetExceeded });
+      observer.onStep({ step, provider: String(facts.provider ?? ''), outcome, seconds, budgetExceeded });
       return seconds;
     };
     const alive = setInterval(() => {
@@ -109,11 +109,9 @@ function bind<Input, Result>(
 }
 
 /** Fields of an input that every log line and span may name. */
-interface StepFacts {
-  [field: string]: string | number;
-}
+type StepFacts = Record<string, string | number>;
 
-function factsOf(input: unknown): StepFacts & { provider?: string } {
+function factsOf(input: unknown): StepFacts {
   const found = stepFactsSchema.safeParse(input);
   if (!found.success) return {};
   const { plan, vm, ref, vmid, provider } = found.data;
@@ -124,7 +122,11 @@ function factsOf(input: unknown): StepFacts & { provider?: string } {
     node: vm?.node ?? plan?.node,
     proxy: ref && `${ref.namespace}/${ref.name}`,
   };
-  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+  const known: StepFacts = {};
+  for (const [field, value] of Object.entries(facts)) {
+    if (value !== undefined) known[field] = value;
+  }
+  return known;
 }
 
 function contextOf(deps: StepDeps, step: StepName, facts: StepFacts): StepContext {

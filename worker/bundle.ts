@@ -1,0 +1,22 @@
+/** The workflow bundle: one entry, and the tracing interceptors that are on from the first history. */
+import { writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { bundleWorkflowCode, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { tracingPlugin } from './runtime/tracingPlugin.ts';
+
+/** Bundles `workflows/index.ts`. Fails when a workflow reaches for anything that is not deterministic. */
+export async function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
+  return bundleWorkflowCode({
+    workflowsPath: fileURLToPath(new URL('../workflows/index.ts', import.meta.url)),
+    plugins: [tracingPlugin()],
+    logger: undefined,
+  });
+}
+
+/** `npm run bundle -- <file>`: what an image ships, so that no container bundles at its start. */
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const target = process.argv[2] ?? '.cache/workflows.js';
+  const { code } = await bundleWorkflows();
+  await writeFile(target, code);
+  process.stdout.write(`${target}: ${Math.round(code.length / 1024)} KiB\n`);
+}
