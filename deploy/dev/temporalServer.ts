@@ -1,0 +1,57 @@
+import { Client, Connection } from '@temporalio/client';
+import type { ProcessSpec } from './managedProcess.ts';
+
+export const temporalNamespace = 'egress-proxies';
+
+export interface TemporalPlan {
+  temporalPath: string;
+  port: number;
+  uiPort: number;
+  httpPort: number;
+  metricsPort: number;
+  /** A database file lets the server be killed and started again; without one everything is in memory. */
+  dbFile: string | undefined;
+  env: NodeJS.ProcessEnv;
+}
+
+const describeMs = 2_000;
+
+/** A client of the server at that port. It connects when first used, and again whenever the server comes back. */
+export function temporalClient(port: number): Client {
+  const connection = Connection.lazy({ address: `127.0.0.1:${port}` });
+  return new Client({ connection, namespace: temporalNamespace });
+}
+
+/** Temporal's own development server, with its UI. Search attributes are registered by our programs. */
+export function temporalSpec(plan: TemporalPlan, client: Client): ProcessSpec {
+  return {
+    name: 'temporal',
+    command: plan.temporalPath,
+    args: [
+      'server',
+      'start-dev',
+      '--ip=127.0.0.1',
+      `--namespace=${temporalNamespace}`,
+      `--port=${plan.port}`,
+      `--ui-port=${plan.uiPort}`,
+      `--http-port=${plan.httpPort}`,
+      `--metrics-port=${plan.metricsPort}`,
+      '--log-level=warn',
+      '--log-format=json',
+      ...(plan.dbFile === undefined ? [] : [`--db-filename=${plan.dbFile}`]),
+    ],
+    env: plan.env,
+    isReady: async () => {
+      try {
+        await client.connection.withDeadline(Date.now() + describeMs, () =>
+          client.workflowService.describeNamespace({ namespace: temporalNamespace }),
+        );
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    readyWithinMs: 60_000,
+    stopGraceMs: 10_000,
+  };
+}
