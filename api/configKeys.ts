@@ -70,23 +70,22 @@ function schemaOrNone(value: Member | Member[] | undefined): JsonSchema | undefi
   return typeof value === 'object' && !Array.isArray(value) ? value : undefined;
 }
 
-function keysBelow(schema: JsonSchema, prefix: string): ConfigKey[] {
-  const open = schemaOrNone(schema.additionalProperties);
-  const members = Object.entries(schema.properties ?? {});
+function keysBelow(schema: JsonSchema, path: string): ConfigKey[] {
   const required = new Set(schema.required ?? []);
-  if (open !== undefined) return keysOf(open, `${prefix}.<key>`, false);
-  return members.flatMap(([name, member]) => {
-    const path = prefix === '' ? name : `${prefix}.${name}`;
-    return keysOf(schemaOrNone(member) ?? {}, path, required.has(name));
-  });
+  return Object.entries(schema.properties ?? {}).flatMap(([name, member]) =>
+    keysOf(schemaOrNone(member) ?? {}, path === '' ? name : `${path}.${name}`, required.has(name)),
+  );
 }
 
 function keysOf(schema: JsonSchema, path: string, required: boolean): ConfigKey[] {
-  const items = schemaOrNone(schema.items);
-  if (items?.properties !== undefined) return keysBelow(items, `${path}[]`);
-  const described = schema.description !== undefined;
-  const holds = schema.properties !== undefined || schemaOrNone(schema.additionalProperties);
-  if (holds && !described) return keysBelow(schema, path);
+  const inner: [JsonSchema | undefined, string][] = [
+    [schema, path],
+    [schemaOrNone(schema.items), `${path}[]`],
+    [schemaOrNone(schema.additionalProperties), `${path}.<key>`],
+  ];
+  for (const [holder, holderPath] of inner) {
+    if (holder?.properties !== undefined) return keysBelow(holder, holderPath);
+  }
   const { default: value, description = '' } = schema;
   return [{ path, required, default: value, description }];
 }

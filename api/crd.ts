@@ -150,6 +150,8 @@ function structural(schema: z.ZodType, defaults: 'keepDefaults' | 'dropDefaults'
     io: 'input',
     override: ({ jsonSchema }) => {
       if (defaults === 'dropDefaults') delete jsonSchema.default;
+      // `kubectl explain` does not show defaults, so the description says them.
+      if (isPlain(jsonSchema.default)) jsonSchema.description += ` Default: ${jsonSchema.default}.`;
       // «null or absent» is how the parser spells what is simply optional in Kubernetes.
       delete jsonSchema['nullable'];
       if (jsonSchema.type === 'integer') {
@@ -159,4 +161,8 @@ function structural(schema: z.ZodType, defaults: 'keepDefaults' | 'dropDefaults'
       }
     },
   });
+}
+
+function isPlain(value: unknown): value is string | number | boolean {
+  return ['string', 'number', 'boolean'].includes(typeof value);
 }

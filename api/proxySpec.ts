@@ -82,7 +82,8 @@ const healthCheck = withRules(
       .describe('HTTP statuses that count as good. Default: any 2xx or 3xx.'),
   }),
   {
-    rule: 'self.timeoutSeconds <= self.intervalSeconds',
+    // The API server tries the rule on the bare default {} too, before defaults are filled in.
+    rule: '!has(self.timeoutSeconds) || !has(self.intervalSeconds) || self.timeoutSeconds <= self.intervalSeconds',
     message: 'timeoutSeconds must not be greater than intervalSeconds, or probes would overlap',
     fieldPath: '.timeoutSeconds',
   },
@@ -124,11 +125,10 @@ const specFields = z.object({
     .max(65535)
     .default(3128)
     .describe('TCP port the proxy listens on. A change does not touch the VM.'),
-  cloudInit: withRules(z.string().min(1).max(maxCloudInitBytes), {
-    // maxLength counts characters, this counts bytes.
-    rule: `size(bytes(self)) <= ${maxCloudInitBytes}`,
-    message: 'must be at most 262144 bytes (256 KiB) of UTF-8',
-  })
+  cloudInit: z
+    .string()
+    .min(1)
+    .max(maxCloudInitBytes)
     .optional()
     .describe(
       'cloud-init user-data, passed on byte for byte; at most 256 KiB. Managed needs this or cloudInitFrom. A change replaces the VM. Plain `kubectl apply` keeps a second copy in an annotation of limited size: from about 250 KiB on use `kubectl apply --server-side`.',
@@ -181,6 +181,13 @@ const specFields = z.object({
 export const proxySpecSchema = withRules(
   specFields,
   {
+    // maxLength counts characters, this counts bytes. A rule at the field itself would have the API server repeat the
+    // whole cloud-init, secrets included, in its answer.
+    rule: `!has(self.cloudInit) || size(bytes(self.cloudInit)) <= ${maxCloudInitBytes}`,
+    message: `cloudInit must be at most ${maxCloudInitBytes} bytes (256 KiB) of UTF-8`,
+    fieldPath: '.cloudInit',
+  },
+  {
     rule: "self.mode != 'Managed' || has(self.provider)",
     message: 'a Managed Proxy needs the name of a provider',
     fieldPath: '.provider',
@@ -200,14 +207,14 @@ export const proxySpecSchema = withRules(
   },
   {
     rule: "self.mode != 'Managed' || (has(self.placement) && has(self.placement.machineType))",
-    message: "a Managed Proxy needs placement.machineType, a key in the provider's machineTypes",
-    fieldPath: '.placement',
+    message: "a Managed Proxy needs a machine type, a key in the provider's machineTypes",
+    fieldPath: '.placement.machineType',
     reason: 'FieldValueRequired',
   },
   {
     rule: "self.mode != 'Managed' || (has(self.placement) && has(self.placement.image))",
-    message: "a Managed Proxy needs placement.image, a key in the provider's templates",
-    fieldPath: '.placement',
+    message: "a Managed Proxy needs an image, a key in the provider's templates",
+    fieldPath: '.placement.image',
     reason: 'FieldValueRequired',
   },
   {
