@@ -23,11 +23,13 @@ function proxy(spec: object, name = 'proxy'): string {
 
 describe('objects at a real API server', { timeout: 180_000 }, () => {
   let server: ApiServer;
-  const kubectl = (...args: string[]): Promise<CommandResult> => server.kubectl(args);
+  const kubectl = (...args: string[]): Promise<CommandResult> => server.kubectl.run(args);
   const tryOut = (object: string): Promise<CommandResult> =>
-    server.kubectl(['create', '--dry-run=server', '--validate=strict', '-f', '-'], object);
+    server.kubectl.run(['create', '--dry-run=server', '--validate=strict', '-f', '-'], {
+      input: object,
+    });
   const apply = (object: string): Promise<CommandResult> =>
-    server.kubectl(['apply', '--server-side', '-f', '-'], object);
+    server.kubectl.run(['apply', '--server-side', '-f', '-'], { input: object });
   const patchStatus = (resource: string, name: string, status: object): Promise<CommandResult> => {
     const patch = JSON.stringify({ status });
     return kubectl('patch', resource, name, '--subresource=status', '--type=merge', '-p', patch);
@@ -88,7 +90,7 @@ describe('objects at a real API server', { timeout: 180_000 }, () => {
 
   test('takes large cloud-init with --server-side, where plain apply runs out of annotation', async () => {
     const large = proxy({ ...managed, cloudInit: 'x'.repeat(262_144) }, 'large');
-    const answer = await fail(server.kubectl(['apply', '-f', '-'], large));
+    const answer = await fail(server.kubectl.run(['apply', '-f', '-'], { input: large }));
     assert.match(answer, /metadata\.annotations: Too long: may not be more than 262144 bytes/);
     await succeed(apply(large));
     assert.match(await explain('px.spec.cloudInit'), /use `kubectl apply --server-side`/);
