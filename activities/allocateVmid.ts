@@ -1,0 +1,211 @@
+/** Finds the Proxy's VM, or the VMID and template for a new one. Changes nothing. */
+import type { Step } from './deps.ts';
+import { proveListing, requireOnline } from './facts/cluster.ts';
+import { isNotFound, isOutOfReach, permanent, transient } from './providerError.ts';
+import { lockHolder } from './facts/locks.ts';
+import {
+  coolingSince,
+  coolingVmids,
+  listTasksEverywhere,
+  runningClones,
+  type RunningClone,
+} from './facts/tasks.ts';
+import { claimOf, ownershipOf, readConfig } from './facts/vms.ts';
+import type { NodeRow, ProxmoxApi, VmConfig, VmRow } from './proxmox/api.ts';
+import { probe, rowsThatMatter, settle, type SeenVm } from './vm/allocation.ts';
+import { bootDisk, checkTemplate, diskKeys, ideSeedVolid } from './vm/hardware.ts';
+import { seedVolidFor, vmidCandidates } from './vm/identity.ts';
+import type { Claim } from './vm/ownership.ts';
+import { hibernationLock, isTaskLock, powerOf } from './vm/state.ts';
+import type { AllocateVmidInput, AllocateVmidResult, Plan } from '../workflows/contract/steps.ts';
+
+/** The cluster as one attempt sees it. */
+interface View {
+  rows: VmRow[];
+  nodes: NodeRow[];
+  clones: RunningClone[];
+  cooling: Set<number>;
+}
+
+/**
+ * Verdicts: allocation.ts. Absence is concluded only from a listing whose rights are proven. Throws Permanent
+ * `OwnershipConflict`, `DuplicateVm`, `InstallationMismatch`, `TemplateUnusable`; Transient `WaitingForLock`,
+ * `Unreachable`, `ListingIncomplete`, `VmidsExhausted`, `VmVanished`.
+ */
+export const allocateVmid: Step<AllocateVmidInput, AllocateVmidResult> = async (
+  deps,
+  context,
+  input,
+) => {
+  const { plan, ref, recordedVmids, avoidVmids } = input;
+  const api = deps.providers.api(plan.provider, context.call);
+  const view = await readView(api, deps.clock.now());
+  const { vacant, probed } = probe(vmidCandidates(ref.uid, plan.vmidMin, plan.vmidMax), [
+    new Set(view.rows.map(({ vmid }) => vmid)),
+    new Set(avoidVmids),
+    new Set([...view.cooling].filter((vmid) => !input.ownFreedVmids.includes(vmid))),
+    new Set(view.clones.flatMap(({ vmid }) => vmid ?? [])),
+  ]);
+  const uidPrefix = ref.uid.slice(0, 8).toLowerCase();
+  const wish = { uidPrefix, recorded: recordedVmids, probed, avoid: avoidVmids };
+  const claim = claimOf(deps, plan.provider, ref, plan.vmName);
+  const seen = await Promise.all(
+    rowsThatMatter(view.rows, wish).map((row) => look(api, row, input, claim, view)),
+  );
+  const settled = settle(seen, claim) ?? cloneOnItsWay(view, input);
+  if (settled !== null) return settled;
+
+  await proveListing(api, plan.provider, '/vms');
+  const template = await readTemplate(api, view, plan);
+  if (vacant === null) throw exhausted(plan, probed.length);
+  context.log.debug({ vmid: vacant, probed }, 'vmid chosen');
+  return {
+    kind: 'vacant',
+    vmid: vacant,
+    templateNode: template.node,
+    diskKeys: diskKeys(template.config.values),
+    protectionInherited: template.config.values.protection === '1',
+  };
+};
+
+async function readView(api: ProxmoxApi, nowMs: number): Promise<View> {
+  const [rows, nodes] = await Promise.all([api.listVms(), api.listNodes()]);
+  const [active, freed] = await Promise.all([
+    listTasksEverywhere(api, nodes, { type: 'qmclone', activeOnly: true }),
+    listTasksEverywhere(api, nodes, {
+      type: 'qmdestroy',
+      since: coolingSince(nowMs),
+      limit: 500,
+    }),
+  ]);
+  const clones = await runningClones(api, active.tasks);
+  return { rows, nodes, clones, cooling: coolingVmids(freed.tasks, nowMs) };
+}
+
+async function look(
+  api: ProxmoxApi,
+  row: VmRow,
+  input: AllocateVmidInput,
+  claim: Claim,
+  view: View,
+): Promise<SeenVm> {
+  const { vmid, node } = row;
+  const recorded = input.recordedVmids.includes(vmid);
+  const unread = { vmid, node, recorded, lock: null, holder: { kind: 'nobody' } as const };
+  const config = await readableConfig(api, row);
+  if (config === null) {
+    const verdict = { kind: 'unreadable' } as const;
+    return { ...unread, verdict, power: 'unknown', complete: false, seedAttached: false };
+  }
+  const verdict = ownershipOf(row, config, claim);
+  const lock = config.values.lock ?? null;
+  const matters = verdict.kind === 'ours' || verdict.kind === 'nameless';
+  const held = matters && lock !== null && isTaskLock(lock);
+  const ours = verdict.kind === 'ours';
+  const seed = seedVolidFor(input.plan.isoStorage, input.plan.seedFile);
+  return {
+    ...unread,
+    verdict,
+    lock,
+    holder: held ? await lockHolder(api, row, lock) : unread.holder,
+    power: ours ? powerOf(await api.getVmStatus(node, vmid), lock) : 'unknown',
+    complete: ours && (await isComplete(api, row, config, input, view)),
+    seedAttached: ideSeedVolid(config.values) === seed,
+  };
+}
+
+/** `null` when the node does not answer. */
+async function readableConfig(api: ProxmoxApi, row: VmRow): Promise<VmConfig | null> {
+  try {
+    return await readConfig(api, row);
+  } catch (error) {
+    if (isOutOfReach(error)) return null;
+    throw error;
+  }
+}
+
+/**
+ * Every disk of its template is there. Without a record of the clone the template of today is asked; if that is
+ * gone too, a boot disk must do: a VM that exists no longer depends on its template.
+ */
+async function isComplete(
+  api: ProxmoxApi,
+  { vmid }: VmRow,
+  config: VmConfig,
+  { plan, recordedDiskKeys }: AllocateVmidInput,
+  view: View,
+): Promise<boolean> {
+  // The disks of a hibernated or locked VM are not touched, so nobody asks.
+  const lock = config.values.lock ?? null;
+  if (lock !== null && lock !== hibernationLock) return true;
+  const recorded = recordedDiskKeys[String(vmid)];
+  const there = new Set(diskKeys(config.values));
+  if (recorded !== undefined && recorded.length > 0) return recorded.every((key) => there.has(key));
+  const template = view.rows.find((row) => row.vmid === plan.templateVmid);
+  const online = view.nodes.some((row) => row.node === template?.node && row.status === 'online');
+  if (template === undefined || !online) return bootDisk(config.values) !== null;
+  const { values } = await readConfig(api, template);
+  return diskKeys(values).every((key) => there.has(key));
+}
+
+/** A clone we recorded whose VM is not listed yet: its worker is still waiting for the file lock. */
+function cloneOnItsWay(
+  view: View,
+  { recordedVmids }: AllocateVmidInput,
+): AllocateVmidResult | null {
+  const listed = new Set(view.rows.map(({ vmid }) => vmid));
+  for (const { upid, node, vmid } of view.clones) {
+    if (vmid === null || listed.has(vmid) || !recordedVmids.includes(vmid)) continue;
+    return { kind: 'cloning', vmid, node, upid };
+  }
+  return null;
+}
+
+/** The template, checked: the clone copies its config, so a bad one cannot be mended afterwards. */
+async function readTemplate(
+  api: ProxmoxApi,
+  { rows, nodes }: View,
+  plan: Plan,
+): Promise<{ node: string; config: VmConfig }> {
+  const { templateVmid: vmid, image } = plan;
+  const named = `placement.image "${image}": template VM ${vmid}`;
+  const row = rows.find((candidate) => candidate.vmid === vmid);
+  if (row === undefined) throw unusable(`${named} does not exist`, plan);
+  if (row.type !== 'qemu') throw unusable(`${named} is not a template`, plan);
+  requireOnline(nodes, row.node, `which holds template VM ${vmid}`);
+  requireOnline(nodes, plan.node, 'where the VM is to be made');
+  const config = await templateConfig(api, row);
+  const wantsNetChange = plan.bridge !== null || plan.vlanTag !== null;
+  const wish = { image, vmid, wantsNetChange, diskGiB: plan.diskGiB };
+  const problem = checkTemplate(config.values, wish);
+  if (problem !== null) throw unusable(problem, plan);
+  return { node: row.node, config };
+}
+
+async function templateConfig(api: ProxmoxApi, { node, vmid }: VmRow): Promise<VmConfig> {
+  try {
+    return await api.getVmConfig(node, vmid);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw transient(
+      'TemplateUnusable',
+      `template VM ${vmid} is not on ${node} any more (moved or removed); looking again`,
+      { scope: 'provider', node, vmid, goBack: true },
+      error,
+    );
+  }
+}
+
+function unusable(message: string, { image, templateVmid: vmid }: Plan): Error {
+  const remedy = `mend the template, or name another one in proxmox.templates.${image}`;
+  return permanent('TemplateUnusable', message, { scope: 'provider', vmid, remedy });
+}
+
+function exhausted({ provider, vmidMin, vmidMax }: Plan, tried: number): Error {
+  const remedy = 'widen proxmox.vmidRange, or free VMIDs in it';
+  return transient(
+    'VmidsExhausted',
+    `provider ${provider}: all ${tried} candidate VMIDs of this Proxy in ${vmidMin} to ${vmidMax} are taken or were freed within the last 10 minutes; ${remedy}`,
+    { scope: 'provider', provider, remedy },
+  );
+}

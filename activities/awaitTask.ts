@@ -1,0 +1,87 @@
+/** Waits for the end of a Proxmox task. Changes nothing, so a lost attempt goes on with the same UPID. */
+import type { Step, StepContext, StepDeps } from './deps.ts';
+import { ProviderError, transient } from './providerError.ts';
+import { classifyTaskExit } from './proxmox/classify.ts';
+import type { ProxmoxApi, TaskStatus } from './proxmox/api.ts';
+import { taskPoll, waitBudgets, type WaitKind } from '../workflows/contract/budgets.ts';
+import type { AwaitTaskInput, AwaitTaskResult } from '../workflows/contract/steps.ts';
+
+const purposes: Record<WaitKind, string> = {
+  clone: 'clone to',
+  lock: 'operation on',
+  upload: 'upload of the seed of',
+  resize: 'resize of',
+  start: 'start of',
+  stop: 'stop of',
+  destroy: 'destroy of',
+  seedDelete: 'delete of the seed of',
+  running: 'start of',
+  agent: 'start of',
+};
+
+/**
+ * `OK` and `WARNINGS: n` are success (pve/README 34); any other end is thrown as classify.ts reads its text.
+ * Throws Transient `BudgetExceeded` naming the UPID when the budget, counted from the first scheduling, runs out:
+ * the task goes on, and the line finds its result by looking (goBack).
+ */
+export const awaitTask: Step<AwaitTaskInput, AwaitTaskResult> = async (deps, context, input) => {
+  const { provider, upid } = input;
+  const api = deps.providers.api(provider, context.call);
+  for (;;) {
+    context.call.signal.throwIfAborted();
+    const task = await lookAtTask(deps, context, api, input);
+    context.heartbeat({ upid });
+    if (task?.status === 'stopped') return ended(task, input);
+    if (task !== null) requireBudget(deps, context, input);
+    const waitedMs = Math.max(0, deps.clock.now() - context.scheduledAtMs);
+    const { taskMinMs, taskMaxMs } = deps.pace;
+    const pauseMs = Math.min(taskMaxMs, Math.max(taskMinMs, waitedMs * taskPoll.share));
+    await deps.clock.sleep(pauseMs, context.call.signal);
+  }
+};
+
+/** A node that does not answer keeps its task's result; what ends this wait then is the budget. */
+async function lookAtTask(
+  deps: StepDeps,
+  context: StepContext,
+  api: ProxmoxApi,
+  input: AwaitTaskInput,
+): Promise<TaskStatus | null> {
+  try {
+    return await api.getTask(input.upid);
+  } catch (error) {
+    requireBudget(deps, context, input, error);
+    throw error;
+  }
+}
+
+function requireBudget(
+  deps: StepDeps,
+  context: StepContext,
+  { provider, upid, kind, vmid }: AwaitTaskInput,
+  cause?: unknown,
+): void {
+  const budgetMs = waitBudgets[kind] * deps.pace.budgetScale;
+  if (deps.clock.now() - context.scheduledAtMs <= budgetMs) return;
+  const minutes = waitBudgets[kind] / 60_000;
+  const last = cause === undefined ? 'is still running' : 'cannot be asked about';
+  throw transient(
+    'BudgetExceeded',
+    `${purposes[kind]} VM ${vmid}: task ${upid} ${last} after ${minutes} min; it is left alone, its result is looked for`,
+    { provider, upid, vmid, goBack: true },
+    cause,
+  );
+}
+
+function ended(task: TaskStatus, { provider, upid, kind, vmid }: AwaitTaskInput): AwaitTaskResult {
+  const what = `${purposes[kind]} VM ${vmid}`;
+  const exit = task.exitstatus ?? 'unexpected status';
+  const end = classifyTaskExit(exit, { provider, what, upid, vmid });
+  if (end.kind === 'ok') return { warnings: 0 };
+  if (end.kind === 'warnings') return { warnings: end.count };
+  const { error } = end;
+  // A failed clone takes its VMID's config along, so a new one starts with a fresh look for a VMID.
+  if (kind !== 'clone' || error.errorClass === 'Permanent') throw error;
+  const facts = { ...error.facts, goBack: true };
+  throw new ProviderError('Transient', error.message, facts, error.cause);
+}

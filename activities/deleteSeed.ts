@@ -1,0 +1,63 @@
+/** Deletes a VM's seed from one node. */
+import type { Step } from './deps.ts';
+import { proveListing, requireOnline } from './facts/cluster.ts';
+import { vmAt } from './facts/vms.ts';
+import { isNotFound, transient } from './providerError.ts';
+import type { ProxmoxApi, VmRow } from './proxmox/api.ts';
+import { ideSeedVolid } from './vm/hardware.ts';
+import { seedVolidFor } from './vm/identity.ts';
+import type { DeleteSeedInput, DeleteSeedResult } from '../workflows/contract/steps.ts';
+
+/**
+ * `gone` only by the node's own listing: under the wrong node a delete answers OK and deletes nothing, and a missing
+ * file is deleted with success (pve/cluster.md 5, pve/README 40). A node that the cluster does not know holds none.
+ * Throws Transient `DeletionBlocked` while a VM needs the seed: it could not be started any more.
+ */
+export const deleteSeed: Step<DeleteSeedInput, DeleteSeedResult> = async (deps, context, input) => {
+  const { provider, node, seedFile, vmName } = input;
+  const api = deps.providers.api(provider, context.call);
+  const [nodes, rows] = await Promise.all([api.listNodes(), api.listVms()]);
+  if (!nodes.some((row) => row.node === node)) return { kind: 'gone' };
+  requireOnline(nodes, node, `which may hold seed ${seedFile}`);
+  const { isoStorage } = deps.providers.config(provider).proxmox;
+  const volid = seedVolidFor(isoStorage, seedFile);
+  const isListed = async (): Promise<boolean> =>
+    (await api.listIsos(node, isoStorage)).some((iso) => iso.volid === volid);
+  if (!(await isListed())) return { kind: 'gone' };
+  await proveListing(api, provider, '/vms');
+  for (const row of rows) {
+    if (row.type === 'qemu' && row.name === vmName) await requireUnneeded(api, row, input, volid);
+  }
+  context.heartbeat();
+  const upid = await api.deleteVolume(node, isoStorage, volid);
+  if (upid !== null) return { kind: 'task', upid };
+  if (!(await isListed())) return { kind: 'gone' };
+  throw transient(
+    'TaskFailed',
+    `seed ${volid} is still listed on ${node} although Proxmox answered that it was deleted`,
+    { provider, node, storage: isoStorage },
+  );
+};
+
+/** A row's name may be a predecessor's, so the config decides. */
+async function requireUnneeded(
+  api: ProxmoxApi,
+  row: VmRow,
+  { vmName }: DeleteSeedInput,
+  volid: string,
+): Promise<void> {
+  const { vmid, node } = row;
+  try {
+    const { values } = await api.getVmConfig(node, vmid);
+    if (values.name !== vmName && ideSeedVolid(values) !== volid) return;
+  } catch (error) {
+    // Removed since the listing, or moved: the next look tells.
+    if (!isNotFound(error)) throw error;
+  }
+  const remedy = `remove or rename VM ${vmid}, or detach the seed: qm set ${vmid} --ide2 none,media=cdrom`;
+  throw transient(
+    'DeletionBlocked',
+    `seed ${volid} is kept: ${vmAt(row)} is listed as ${vmName} and may need it; ${remedy}`,
+    { vmid, node, remedy, retryAfterMs: 2_000 },
+  );
+}

@@ -1,0 +1,31 @@
+/** What the cluster as a whole must be like before something is concluded from it. */
+import type { NodeRow, ProxmoxApi } from '../proxmox/api.ts';
+import { transient } from '../providerError.ts';
+
+/**
+ * Throws unless the token sees the VMs under `path` (`/vms`, `/vms/<vmid>`): the listing omits the others without a
+ * word (pve/README 21), so without this right a missing row proves nothing.
+ */
+export async function proveListing(api: ProxmoxApi, provider: string, path: string): Promise<void> {
+  const privileges = await api.getPermissions(path);
+  if (privileges.has('VM.Audit')) return;
+  const remedy = 'pveum role modify ProxyOperator --append 1 --privs "VM.Audit"';
+  throw transient(
+    'ListingIncomplete',
+    `provider ${provider}: the token has no VM.Audit on ${path}, so VMs missing from the listing may exist; ${remedy}`,
+    { scope: 'provider', provider, remedy },
+  );
+}
+
+/** Throws Transient `Unreachable` unless the cluster itself says that the node is online. */
+export function requireOnline(nodes: readonly NodeRow[], node: string, why: string): void {
+  const status = nodes.find((row) => row.node === node)?.status;
+  if (status === 'online') return;
+  const state = status === undefined ? 'is not a node of the cluster' : `is ${status}`;
+  const remedy = `bring node ${node} back (pvecm status)`;
+  throw transient('Unreachable', `node ${node}, ${why}, ${state}; ${remedy}`, {
+    scope: 'provider',
+    node,
+    remedy,
+  });
+}

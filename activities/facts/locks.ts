@@ -1,0 +1,36 @@
+/** Who holds a lock of a VM: a running task, nobody any more, or nobody can tell. */
+import { isOutOfReach } from '../providerError.ts';
+import type { ProxmoxApi, TaskRow, VmRow } from '../proxmox/api.ts';
+import type { LockHolder } from '../vm/allocation.ts';
+import { isRunning, runningClones } from './tasks.ts';
+
+/**
+ * The holder of a lock that belongs to a task. `nobody` only when the VM's node answered, none of its running tasks
+ * is this VM's, and the lock is still there afterwards (otherwise the task just ended).
+ */
+export async function lockHolder(
+  api: ProxmoxApi,
+  { node, vmid }: Pick<VmRow, 'node' | 'vmid'>,
+  lock: string,
+): Promise<LockHolder> {
+  const tasks = await activeTasks(api, node);
+  if (tasks === null) return { kind: 'undecided' };
+  const running = tasks.filter(isRunning);
+  const own = running.find((task) => task.id === String(vmid) && task.type !== 'qmclone');
+  if (own !== undefined) return { kind: 'task', upid: own.upid };
+  const clones = await runningClones(api, running);
+  const clone = clones.find((candidate) => candidate.vmid === vmid);
+  if (clone !== undefined) return { kind: 'task', upid: clone.upid };
+  if (clones.some((candidate) => candidate.vmid === null)) return { kind: 'undecided' };
+  const config = await api.getVmConfig(node, vmid);
+  return { kind: config.values.lock === lock ? 'nobody' : 'undecided' };
+}
+
+async function activeTasks(api: ProxmoxApi, node: string): Promise<TaskRow[] | null> {
+  try {
+    return await api.listTasks(node, { activeOnly: true });
+  } catch (error) {
+    if (isOutOfReach(error)) return null;
+    throw error;
+  }
+}

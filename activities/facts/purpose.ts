@@ -1,0 +1,61 @@
+/** Does Kubernetes still want this VM gone? Read again right before anything is destroyed (design §3). */
+import type { StepDeps } from '../deps.ts';
+import { transient } from '../providerError.ts';
+import type { StopVmInput } from '../../workflows/contract/steps.ts';
+import { wantedSpec } from './wantedSpec.ts';
+
+/**
+ * Throws Transient unless the purpose holds: a deletion needs an object under deletion, a replacement a wanted spec
+ * that is not this VM's, an orphan no object at all. `incomplete` and `leftover` are made right by destroying, so
+ * they need no more than the VM's own identity.
+ */
+export async function confirmPurpose(deps: StepDeps, input: StopVmInput): Promise<void> {
+  switch (input.purpose) {
+    case 'deletion':
+      return confirmDeletion(deps, input);
+    case 'replacement':
+      return confirmReplacement(deps, input);
+    case 'orphan':
+      return confirmOrphan(deps, input);
+    case 'incomplete':
+    case 'leftover':
+      return;
+  }
+}
+
+async function confirmDeletion(deps: StepDeps, input: StopVmInput): Promise<void> {
+  const proxy = await deps.kubernetes.get(input.ref);
+  if (proxy === null) throw objectMissing(input);
+  if (proxy.metadata.deletionTimestamp === undefined) {
+    throw refused(input, 'the Proxy is not being deleted');
+  }
+}
+
+async function confirmReplacement(deps: StepDeps, input: StopVmInput): Promise<void> {
+  const proxy = await deps.kubernetes.get(input.ref);
+  if (proxy === null) throw objectMissing(input);
+  if (proxy.metadata.deletionTimestamp !== undefined) return;
+  const { specHash } = await wantedSpec(deps, proxy);
+  if (specHash === input.specHash) throw refused(input, 'the wanted spec is this VM’s again');
+}
+
+async function confirmOrphan(deps: StepDeps, input: StopVmInput): Promise<void> {
+  const proxy = await deps.kubernetes.get(input.ref);
+  if (proxy !== null) throw refused(input, 'its Proxy exists');
+}
+
+/** A missing object without a deletion is a lost or rolled back cluster as likely as a wish (design §5). */
+function objectMissing({ ref, vm }: StopVmInput): Error {
+  return transient(
+    'ObjectMissing',
+    `Proxy ${ref.namespace}/${ref.name} (UID ${ref.uid}) is not there; VM ${vm.vmid} is kept`,
+    { vmid: vm.vmid, goBack: true },
+  );
+}
+
+function refused({ vm }: StopVmInput, why: string): Error {
+  return transient('ConfigChanged', `VM ${vm.vmid} (${vm.name}) is kept: ${why}`, {
+    vmid: vm.vmid,
+    goBack: true,
+  });
+}

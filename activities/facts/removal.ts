@@ -1,0 +1,186 @@
+/** What a stop or destroy must know right before its request, and the refusals both share (design §3, §5). */
+import type { StepContext, StepDeps } from '../deps.ts';
+import { permanent, transient } from '../providerError.ts';
+import type { ProxmoxApi, TaskRow, VmConfig, VmRow } from '../proxmox/api.ts';
+import { ideSeedVolid } from '../vm/hardware.ts';
+import { parseMark, seedFileFor } from '../vm/identity.ts';
+import { isTaskLock, powerOf, unlockRemedy } from '../vm/state.ts';
+import { identityFreshMs } from '../../workflows/contract/budgets.ts';
+import type { PowerState, StopVmInput } from '../../workflows/contract/steps.ts';
+import { proveListing } from './cluster.ts';
+import { lockHolder } from './locks.ts';
+import { isRunning } from './tasks.ts';
+import { claimOf, ownershipOf, readConfig, readStatus, vmAt } from './vms.ts';
+
+/** A VM that is provably ours. Its identity was read at `readAtMs`, after everything else here. */
+export interface RemovableVm {
+  vmid: number;
+  node: string;
+  config: VmConfig;
+  lock: string | null;
+  power: PowerState;
+  /** Running tasks of this VM. */
+  tasks: TaskRow[];
+  readAtMs: number;
+}
+
+/** The VM's row in a fresh listing; `null` when the listing proves that no VM has this VMID. */
+export async function findRow(api: ProxmoxApi, { vm }: StopVmInput): Promise<VmRow | null> {
+  const row = (await api.listVms()).find(({ vmid }) => vmid === vm.vmid);
+  if (row !== undefined) return row;
+  await proveListing(api, vm.provider, `/vms/${vm.vmid}`);
+  return null;
+}
+
+/**
+ * The VM as it is now; `null` when it is none of ours and is left alone: another name, no mark, a template or
+ * container, a bare placeholder, a VM marked as retained. Throws Permanent `OwnershipConflict` or
+ * `InstallationMismatch`, Transient `WaitingForLock`, `VmLeftover` or `VmVanished`.
+ */
+export async function readRemovable(
+  deps: StepDeps,
+  context: StepContext,
+  api: ProxmoxApi,
+  row: VmRow,
+  input: StopVmInput,
+): Promise<RemovableVm | null> {
+  const { vmid, node } = row;
+  if (row.type !== 'qemu') {
+    leftAlone(context, row, 'container', row.name ?? null);
+    return null;
+  }
+  const [status, active] = await Promise.all([
+    readStatus(api, row),
+    api.listTasks(node, { activeOnly: true }),
+  ]);
+  const readAtMs = deps.clock.now();
+  const config = await readConfig(api, row);
+  const lock = config.values.lock ?? null;
+  if (!(await isOurs(deps, context, api, row, config, input))) return null;
+  const tasks = active.filter((task) => isRunning(task) && isOf(task, vmid));
+  return { vmid, node, config, lock, power: powerOf(status, lock), tasks, readAtMs };
+}
+
+/** A clone's UPID carries its template's VMID, so a clone is never this VM's task. */
+function isOf(task: TaskRow, vmid: number): boolean {
+  return task.id === String(vmid) && task.type !== 'qmclone';
+}
+
+async function isOurs(
+  deps: StepDeps,
+  context: StepContext,
+  api: ProxmoxApi,
+  row: VmRow,
+  config: VmConfig,
+  { ref, vm }: StopVmInput,
+): Promise<boolean> {
+  const { vmid, node } = row;
+  const { name, description, lock } = config.values;
+  const verdict = ownershipOf(row, config, claimOf(deps, vm.provider, ref, vm.name));
+  if (verdict.kind === 'otherUid') {
+    const remedy = `rename or remove VM ${vmid} in Proxmox`;
+    throw permanent(
+      'OwnershipConflict',
+      `${vmAt(row)} is named ${vm.name} but is marked with UID "${verdict.uid}", this Proxy has UID ${ref.uid}; it is left alone. To go on, ${remedy}`,
+      { vmid, node, remedy },
+    );
+  }
+  if (verdict.kind === 'otherInstallation') {
+    const remedy = `start the operator with --also-installation ${verdict.installation}, or remove VM ${vmid} in Proxmox`;
+    throw permanent(
+      'InstallationMismatch',
+      `${vmAt(row)} was made by installation "${verdict.installation}", not by "${deps.installation.id}"; it is left alone. To go on, ${remedy}`,
+      { vmid, node, remedy },
+    );
+  }
+  if (verdict.kind === 'nameless') await settlePlaceholder(api, row, lock ?? null);
+  const retained = parseMark(description ?? '')?.managed === 'retained';
+  if (verdict.kind === 'ours' && !retained) return true;
+  leftAlone(context, row, retained ? 'retained' : verdict.kind, name ?? null);
+  return false;
+}
+
+/** A placeholder of a task under way is waited for; one whose task died can be removed by root only. */
+async function settlePlaceholder(api: ProxmoxApi, row: VmRow, lock: string | null): Promise<void> {
+  if (lock === null) return;
+  await requireLiveLock(api, row, lock);
+  throw waitingForLock(row, lock);
+}
+
+/** Throws Transient `VmLeftover` when the lock's task is dead, so that waiting would never end. */
+export async function requireLiveLock(
+  api: ProxmoxApi,
+  row: { vmid: number; node: string },
+  lock: string,
+): Promise<void> {
+  if (!isTaskLock(lock)) return;
+  const holder = await lockHolder(api, row, lock);
+  if (holder.kind !== 'nobody') return;
+  const { vmid, node } = row;
+  const remedy = unlockRemedy(vmid, node);
+  throw transient(
+    'VmLeftover',
+    `${vmAt(row)} is locked (${lock}) by a task that is dead, which no API token can clear; ${remedy}`,
+    { vmid, node, lock, remedy },
+  );
+}
+
+export function waitingForLock(at: { vmid: number; node: string }, lock: string): Error {
+  const { vmid, node } = at;
+  return transient('WaitingForLock', `${vmAt(at)} is locked (${lock}); waiting`, {
+    vmid,
+    node,
+    lock,
+  });
+}
+
+function leftAlone(
+  context: StepContext,
+  { vmid, node }: VmRow,
+  verdict: string,
+  vmName: string | null,
+): void {
+  const fields = { vmid, node, vmName, verdict };
+  context.log.info(fields, 'proxmox vm at this vmid is not ours, left alone');
+}
+
+/**
+ * `inherited`: nobody chose it for this VM. The write that attaches our seed clears an inherited protection, so on a
+ * VM with our seed a person has set it.
+ */
+export function protectionOf(
+  { config }: RemovableVm,
+  input: StopVmInput,
+): 'none' | 'inherited' | 'chosen' {
+  if (config.values.protection !== '1') return 'none';
+  const seedFile = `/${seedFileFor(input.vm.name)}`;
+  const seeded = ideSeedVolid(config.values)?.endsWith(seedFile) === true;
+  return input.protectionInherited && !seeded ? 'inherited' : 'chosen';
+}
+
+export function deletionBlocked(at: RemovableVm): Error {
+  const { vmid, node } = at;
+  const remedy = `qm set ${vmid} --protection 0`;
+  return transient(
+    'DeletionBlocked',
+    `${vmAt(at)} is protected in Proxmox; the deletion waits until the protection is gone: ${remedy}`,
+    { vmid, node, remedy },
+  );
+}
+
+/** An API whose writes leave only while the identity that was read is fresh. */
+export function freshApi(
+  deps: StepDeps,
+  context: StepContext,
+  provider: string,
+  readAtMs: number,
+): ProxmoxApi {
+  const boundMs = deps.providers.config(provider).proxmox.requestTimeoutSeconds * 1_000;
+  // The client sends a write only if its bound ends before `writesUntilMs`.
+  const freshUntilMs = readAtMs + identityFreshMs + boundMs;
+  const { signal, writesUntilMs } = context.call;
+  return deps.providers.api(provider, {
+    signal,
+    writesUntilMs: Math.min(writesUntilMs, freshUntilMs),
+  });
+}

@@ -1,0 +1,100 @@
+/** One look at the guest agent for the VM's address. Not there yet is said by `NotYet`: the poll is a retry. */
+import type { Step, StepContext, StepDeps } from './deps.ts';
+import { exclusively } from './facts/exclusive.ts';
+import { findOurVm, vmAt, type OurVm } from './facts/vms.ts';
+import { NotYet, ProviderError, transient } from './providerError.ts';
+import type { AgentInterface, ProxmoxApi } from './proxmox/api.ts';
+import { chooseAddress } from './vm/address.ts';
+import { netMac } from './vm/hardware.ts';
+import { hasProcess } from './vm/state.ts';
+import { waitBudgets } from '../workflows/contract/budgets.ts';
+import type { PollAgentResult, VmStepInput } from '../workflows/contract/steps.ts';
+
+/**
+ * Throws NotYet while the guest boots; Transient `AgentSilent` when its agent is off or 10 minutes have passed since
+ * the first poll, `AddressAmbiguous`, and `VmStopped` (goBack).
+ */
+export const pollAgent: Step<VmStepInput, PollAgentResult> = async (deps, context, input) => {
+  const { ref, plan, vm } = input;
+  const api = deps.providers.api(plan.provider, context.call);
+  const found = await findOurVm(deps, api, ref, vm);
+  const { vmid, node } = found;
+  if (!hasProcess(found.power)) {
+    const message = `${vmAt(found)} stopped before it had an address; starting it again`;
+    throw transient('VmStopped', message, { vmid, node, goBack: true });
+  }
+  requireAgent(found);
+  const answer = await askAgent(deps, context, api, plan.provider, found);
+  if (answer === null) throw notYet(deps, context, found, 'its guest agent does not answer yet');
+  const policy = deps.providers.config(plan.provider).proxmox.address;
+  const mac = netMac(found.config.values.net0 ?? '');
+  const choice = chooseAddress(answer, mac, policy);
+  if (choice.kind === 'ambiguous') throw ambiguous(found, mac, choice.candidates);
+  if (choice.kind === 'none') {
+    throw notYet(deps, context, found, 'the guest has no usable address yet');
+  }
+  return { ip: choice.ip, node };
+};
+
+/** Enabling it later helps only after a stop and a start (api-facts 5.22). */
+function requireAgent(vm: OurVm): void {
+  const { vmid, node } = vm;
+  const enabled = /^(?:enabled=)?(?:1|on|yes|true)\b/i.test(vm.config.values.agent ?? '');
+  if (enabled) return;
+  const remedy = `qm set ${vmid} --agent 1, then stop and start the VM`;
+  throw transient(
+    'AgentSilent',
+    `${vmAt(vm)} has no guest agent configured, so its address stays unknown; ${remedy}`,
+    { vmid, node, remedy },
+  );
+}
+
+/**
+ * One at a time per node: a silent agent costs one of pvedaemon's few workers three seconds (pve/README 43), and
+ * eight at once slow every other call. `null`: booting, or nothing usable in the answer.
+ */
+async function askAgent(
+  deps: StepDeps,
+  context: StepContext,
+  api: ProxmoxApi,
+  provider: string,
+  { node, vmid }: OurVm,
+): Promise<AgentInterface[] | null> {
+  const key = `agent ${provider}/${node}`;
+  return exclusively(deps.providers, key, context.call.signal, async () => {
+    context.heartbeat();
+    try {
+      return await api.getAgentInterfaces(node, vmid);
+    } catch (error) {
+      const silent = error instanceof ProviderError && error.facts.reason === 'AgentSilent';
+      if (silent) return null;
+      throw error;
+    }
+  });
+}
+
+function notYet(deps: StepDeps, context: StepContext, vm: OurVm, why: string): Error {
+  const waitedMs = deps.clock.now() - context.scheduledAtMs;
+  if (waitedMs < waitBudgets.agent * deps.pace.budgetScale) {
+    return new NotYet(`${vmAt(vm)}: ${why}`, deps.pace.agentMs);
+  }
+  const { vmid, node } = vm;
+  const remedy =
+    `on the guest (qm terminal ${vmid} on ${node}) look at systemctl status qemu-guest-agent and ` +
+    '/var/log/cloud-init-output.log; its network needs DHCP and, unless the template has the agent, the internet';
+  return transient(
+    'AgentSilent',
+    `${vmAt(vm)}: ${why}, ${waitBudgets.agent / 60_000} min after it began to run; ${remedy}`,
+    { vmid, node, remedy },
+  );
+}
+
+function ambiguous(vm: OurVm, mac: string | null, candidates: readonly string[]): Error {
+  const { vmid, node } = vm;
+  const remedy = 'narrow it down with proxmox.address.cidrs';
+  return transient(
+    'AddressAmbiguous',
+    `${vmAt(vm)} reports ${candidates.join(', ')} and none of them on net0 (${mac ?? 'no MAC'}); ${remedy}`,
+    { vmid, node, remedy },
+  );
+}

@@ -1,0 +1,58 @@
+/** Stops the VM, hard, so that it can be destroyed. */
+import type { Step, StepContext, StepDeps } from './deps.ts';
+import { confirmPurpose } from './facts/purpose.ts';
+import {
+  deletionBlocked,
+  findRow,
+  freshApi,
+  protectionOf,
+  readRemovable,
+  requireLiveLock,
+  waitingForLock,
+  type RemovableVm,
+} from './facts/removal.ts';
+import { hasProcess, hibernationLock } from './vm/state.ts';
+import type { StopVmInput, StopVmResult } from '../workflows/contract/steps.ts';
+
+/**
+ * A hibernated VM counts as stopped: it is destroyed directly. On an HA-managed one the task only asks for the stop,
+ * so the answer is `task` until the VM really is stopped. A protection somebody chose is told before the stop;
+ * an inherited one is cleared on the stopped VM as this step's one change. Throws as facts/removal.ts and
+ * facts/purpose.ts say, and Transient `DeletionBlocked`.
+ */
+export const stopVm: Step<StopVmInput, StopVmResult> = async (deps, context, input) => {
+  const { provider } = input.vm;
+  const api = deps.providers.api(provider, context.call);
+  const row = await findRow(api, input);
+  if (row === null) return { kind: 'gone' };
+  await confirmPurpose(deps, input);
+  const vm = await readRemovable(deps, context, api, row, input);
+  if (vm === null) return { kind: 'gone' };
+  const protection = protectionOf(vm, input);
+  if (protection === 'chosen') throw deletionBlocked(vm);
+  const { node, vmid, lock } = vm;
+  if (lock !== null && lock !== hibernationLock) {
+    await requireLiveLock(api, vm, lock);
+    throw waitingForLock(vm, lock);
+  }
+  if (!hasProcess(vm.power)) {
+    if (protection === 'inherited') await clearProtection(deps, context, input, vm);
+    return { kind: 'stopped', node };
+  }
+  const stopping = vm.tasks.find(({ type }) => type === 'qmstop');
+  if (stopping !== undefined) return { kind: 'task', node, upid: stopping.upid };
+  context.heartbeat();
+  const upid = await freshApi(deps, context, provider, vm.readAtMs).stop(node, vmid);
+  return { kind: 'task', node, upid };
+};
+
+async function clearProtection(
+  deps: StepDeps,
+  context: StepContext,
+  { vm: { provider } }: StopVmInput,
+  { node, vmid, config, readAtMs }: RemovableVm,
+): Promise<void> {
+  context.heartbeat();
+  const options = { delete: ['protection'], digest: config.digest };
+  await freshApi(deps, context, provider, readAtMs).setVmConfig(node, vmid, {}, options);
+}
