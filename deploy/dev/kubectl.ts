@@ -5,8 +5,8 @@ import { UserError } from './program.ts';
 
 /** kubectl of one stack, as its administrator. */
 export interface Kubectl {
-  /** Its full command line without arguments, for people to copy. */
-  readonly hint: string;
+  /** Path of the program, for people to copy. */
+  readonly program: string;
   /** Runs it to its end, whatever its exit code. */
   run(args: readonly string[], options?: CommandOptions): Promise<CommandResult>;
   /** Runs it and returns its output; throws UserError with what it said when it fails. */
@@ -19,7 +19,7 @@ export function kubectlFor(program: string, kubeconfig: string, folder: string):
   const run = (args: readonly string[], options?: CommandOptions): Promise<CommandResult> =>
     runCommand(program, [...fixed, ...args], options);
   return {
-    hint: `KUBECONFIG=${kubeconfig} ${program}`,
+    program,
     run,
     must: async (args, options) => {
       const result = await run(args, options);

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { abortReason, lastLines } from './command.ts';
@@ -133,13 +133,10 @@ export function managedProcess(
   };
 }
 
-/** The last lines of a log file, indented; empty when it cannot be read. */
+/** The last lines of a log file, indented. */
 export function tail(logFile: string): string {
-  try {
-    return lastLines(readFileSync(logFile, 'utf8'), shownLines).replace(/^/gm, '    ');
-  } catch {
-    return '';
-  }
+  const text = existsSync(logFile) ? lastLines(readFileSync(logFile, 'utf8'), shownLines) : '';
+  return (text === '' ? '(nothing)' : text).replace(/^/gm, '    ');
 }
 
 function howEnded(child: ChildProcess): string {

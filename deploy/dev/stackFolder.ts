@@ -51,7 +51,10 @@ export function stackFolder(name: string): StackFolder {
 /** Names of the stacks that have a folder in this checkout. */
 export function stackNames(): string[] {
   try {
-    return readdirSync(join(checkout, '.local')).sort();
+    return readdirSync(join(checkout, '.local'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name)
+      .sort();
   } catch {
     return [];
   }
@@ -76,11 +79,9 @@ export async function takeStackFolder(folder: StackFolder): Promise<Lock> {
   return lock;
 }
 
-/** After a stop: only the logs and the addresses stay, for whoever asks what happened. */
+/** After a stop: only the logs stay, for whoever asks what happened. */
 export function leaveStackFolder(folder: StackFolder, lock: Lock): void {
-  for (const name of readdirSync(folder.path)) {
-    if (name !== 'logs') rmSync(join(folder.path, name), { recursive: true, force: true });
-  }
+  removeAllButLogs(folder);
   lock.release();
 }
 
@@ -103,6 +104,7 @@ export async function endStack(folder: StackFolder): Promise<string[]> {
     if (stillRuns(running) && (await isRunning(folder))) process.kill(running.pid, 'SIGKILL');
   }
   const left = await endLeftovers(folder);
+  removeAllButLogs(folder);
   return asked ? [`process ${running.pid}, which ran the stack`, ...left] : left;
 }
 
@@ -119,6 +121,21 @@ export async function endLeftovers(folder: StackFolder): Promise<string[]> {
   return ended;
 }
 
+/** Folders of system tests begin with this; their stacks end with the test, unless it was killed. */
+export const testStackPrefix = 'test-';
+
+/** Ends what killed test runs left behind, and removes it; a stack whose test still runs is left alone. */
+export async function endCrashedTestStacks(): Promise<string[]> {
+  const ended: string[] = [];
+  for (const name of stackNames().filter((candidate) => candidate.startsWith(testStackPrefix))) {
+    const folder = stackFolder(name);
+    if (await isRunning(folder)) continue;
+    ended.push(...(await endLeftovers(folder)));
+    rmSync(folder.path, { recursive: true, force: true });
+  }
+  return ended;
+}
+
 export function writeAddresses(folder: StackFolder, lines: readonly string[]): void {
   writeFileSync(folder.addressesFile, `${lines.join('\n')}\n`);
 }
@@ -129,6 +146,12 @@ export function readAddresses(folder: StackFolder): string | undefined {
     return readFileSync(folder.addressesFile, 'utf8').trimEnd();
   } catch {
     return undefined;
+  }
+}
+
+function removeAllButLogs(folder: StackFolder): void {
+  for (const name of readdirSync(folder.path)) {
+    if (name !== 'logs') rmSync(join(folder.path, name), { recursive: true, force: true });
   }
 }
 

@@ -1,0 +1,89 @@
+import { delimiter, join } from 'node:path';
+import { runCommand } from './command.ts';
+import { UserError, printLine, runProgram } from './program.ts';
+import { stages } from './stages.ts';
+import type { ScriptStage, Stage, TestStage } from './stages.ts';
+import { checkout, endCrashedTestStacks } from './stackFolder.ts';
+import { addCounts, complaints, noTests, runTestStage } from './testStage.ts';
+import type { TestCounts } from './testStage.ts';
+import { describeTools, findTools } from './tools.ts';
+
+/** `make test`: every stage, or those named; exit code 1 when anything failed, and node's own summary at the end. */
+runProgram(async (signal) => {
+  const chosen = chooseStages(process.argv.slice(2));
+  // What a stage starts as `node` is the Node of this checkout, not the system's.
+  process.env['PATH'] = [join(checkout, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
+  process.chdir(checkout);
+  header('tools');
+  printLine(describeTools(await findTools(printLine, signal)));
+  await endCrashedTestStacks();
+  const startedAt = Date.now();
+  let total = noTests;
+  const failed: string[] = [];
+  for (const stage of chosen) {
+    signal.throwIfAborted();
+    header(stage.name);
+    const stageStartedAt = Date.now();
+    const outcome =
+      stage.kind === 'script' ? await runScript(stage, signal) : await runTests(stage, signal);
+    total = addCounts(total, outcome.counts);
+    if (!outcome.ok) failed.push(stage.name);
+    printLine(`${outcome.summary} (${seconds(stageStartedAt)} s)`);
+  }
+  printSummary(total, failed, seconds(startedAt));
+  return failed.length === 0 ? 0 : 1;
+});
+
+interface Outcome {
+  ok: boolean;
+  summary: string;
+  counts: TestCounts;
+}
+
+function chooseStages(names: readonly string[]): readonly Stage[] {
+  const unknown = names.filter((name) => !stages.some((stage) => stage.name === name));
+  if (unknown.length > 0) {
+    const known = stages.map((stage) => stage.name).join(', ');
+    throw new UserError(`There is no stage ${unknown.join(', ')}; there are ${known}.`);
+  }
+  return names.length === 0 ? stages : stages.filter((stage) => names.includes(stage.name));
+}
+
+async function runScript(stage: ScriptStage, signal: AbortSignal): Promise<Outcome> {
+  const [script = '', ...args] = stage.script;
+  const write = (text: string): void => void process.stdout.write(text);
+  const { code } = await runCommand('npm', ['run', '--silent', script, '--', ...args], {
+    cwd: checkout,
+    signal,
+    onStdout: write,
+    onStderr: write,
+  });
+  const ok = code === 0;
+  return { ok, summary: ok ? 'ok' : `FAILED with exit code ${code}`, counts: noTests };
+}
+
+async function runTests(stage: TestStage, signal: AbortSignal): Promise<Outcome> {
+  const { passed, counts, filesWithoutTests } = await runTestStage(stage, printLine, signal);
+  const wrong = complaints(counts, filesWithoutTests);
+  const ok = passed && wrong.length === 0;
+  const numbers = `${counts.pass} passed, ${counts.fail + counts.cancelled} failed`;
+  return { ok, summary: [ok ? 'ok' : 'FAILED', numbers, ...wrong].join(': '), counts };
+}
+
+function header(name: string): void {
+  printLine(`\n=== ${name}`);
+}
+
+/** The lines node's runner ends with, and one that is plain: a failed stage without a failed test counts as one. */
+function printSummary(counts: TestCounts, failed: readonly string[], took: string): void {
+  printLine('\n=== summary');
+  if (failed.length > 0) printLine(`failed stages: ${failed.join(', ')}`);
+  const failures = Math.max(counts.fail + counts.cancelled, failed.length);
+  const rows = { ...counts, fail: failures, duration_ms: Number(took) * 1_000 };
+  for (const [name, value] of Object.entries(rows)) printLine(`ℹ ${name} ${value}`);
+  printLine(`${counts.pass} passed, ${failures} failed`);
+}
+
+function seconds(since: number): string {
+  return ((Date.now() - since) / 1_000).toFixed(1);
+}
