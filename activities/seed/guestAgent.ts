@@ -12,7 +12,9 @@ set -u
 say() { echo "guest agent: $*"; }
 have() { command -v "$1" >/dev/null 2>&1; }
 installed() { have qemu-ga; }
-running() { pidof qemu-ga >/dev/null 2>&1; }
+running() {
+  if have pidof; then pidof qemu-ga; else pgrep -x qemu-ga; fi >/dev/null 2>&1
+}
 
 install_package() {
   if have apt-get; then
@@ -42,7 +44,8 @@ start_service() {
     if have udevadm; then udevadm trigger --action=add --subsystem-match=virtio-ports; fi
     systemctl daemon-reload
     systemctl enable qemu-guest-agent.service
-    systemctl start qemu-guest-agent.service
+    # Not waited for: without the agent's port the unit waits for its device for minutes.
+    systemctl --no-block start qemu-guest-agent.service
   elif have rc-service; then
     rc-update add qemu-guest-agent default
     rc-service qemu-guest-agent start

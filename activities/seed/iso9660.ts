@@ -39,7 +39,7 @@ const volumeDate = Buffer.concat([ascii('2000010100000000'), Uint8Array.from([0]
 /** Sixteen digits 0 and a zero byte mean «not specified» (ECMA-119 8.4.26.1). */
 const noDate = Buffer.concat([ascii('0'.repeat(16)), Uint8Array.from([0])]);
 
-/** Directory record (ECMA-119 9.1); `identifier` is the encoded name, `systemUse` the Rock Ridge fields. */
+/** Directory record of an even length (ECMA-119 9.1); `identifier` is the encoded name, `systemUse` the Rock Ridge fields. */
 function directoryRecord(
   identifier: Uint8Array,
   extent: Extent,
@@ -47,7 +47,8 @@ function directoryRecord(
   systemUse: Uint8Array = new Uint8Array(),
 ): Uint8Array {
   const padding = identifier.length % 2 === 0 ? 1 : 0;
-  const length = 33 + identifier.length + padding + systemUse.length;
+  const tail = systemUse.length % 2;
+  const length = 33 + identifier.length + padding + systemUse.length + tail;
   return Buffer.concat([
     Uint8Array.from([length, 0]),
     both32(extent.sector),
@@ -59,6 +60,7 @@ function directoryRecord(
     identifier,
     new Uint8Array(padding),
     systemUse,
+    new Uint8Array(tail),
   ]);
 }
 

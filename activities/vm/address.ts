@@ -24,41 +24,42 @@ interface Candidate {
 
 type Family = 'ipv4' | 'ipv6';
 
-/** Ranges that are no address to serve on, by name. An agent reports loopback and link-local too (pve/README 43). */
-const specialRanges: readonly (readonly [string, readonly string[]])[] = [
-  ['unspecified', ['0.0.0.0/8', '::/128']],
-  ['loopback', ['127.0.0.0/8', '::1/128']],
+/** Unspecified, multicast and reserved: nothing a NIC could have. */
+const unusableCidrs = ['0.0.0.0/8', '224.0.0.0/3', '::/128', 'ff00::/8'];
+/** Ranges to serve on only if the configuration names them; an agent reports them too (pve/README 43). */
+const specialCidrs: Readonly<Record<string, readonly string[]>> = {
+  loopback: ['127.0.0.0/8', '::1/128'],
   // 169.254/16 is what a guest gives itself when DHCP is silent (APIPA).
-  ['link-local', ['169.254.0.0/16', 'fe80::/10']],
-  ['multicast or reserved', ['224.0.0.0/3', 'ff00::/8']],
-];
+  'link-local': ['169.254.0.0/16', 'fe80::/10'],
+};
 
 function familyOf(address: string): Family {
   return isIP(address) === 6 ? 'ipv6' : 'ipv4';
 }
 
-function splitCidr(cidr: string): { network: string; prefix: number } {
-  const [network = '', prefix] = cidr.split('/');
-  return {
-    network,
-    prefix: prefix === undefined ? (isIP(network) === 6 ? 128 : 32) : Number(prefix),
-  };
+/** Network address of `192.0.2.0/24`. */
+function networkOf(cidr: string): string {
+  return cidr.slice(0, cidr.indexOf('/'));
 }
 
 function rangeOf(cidrs: readonly string[]): BlockList {
   const list = new BlockList();
   for (const cidr of cidrs) {
-    const { network, prefix } = splitCidr(cidr);
-    list.addSubnet(network, prefix, familyOf(network));
+    const network = networkOf(cidr);
+    list.addSubnet(network, Number(cidr.slice(network.length + 1)), familyOf(network));
   }
   return list;
 }
 
-const specialLists = specialRanges.map(([name, cidrs]) => ({ name, list: rangeOf(cidrs) }));
+const unusable = rangeOf(unusableCidrs);
+const specials = Object.entries(specialCidrs).map(([name, cidrs]) => ({
+  name,
+  list: rangeOf(cidrs),
+}));
 
 function specialNameOf(address: string): string | null {
   const family = familyOf(address);
-  return specialLists.find(({ list }) => list.check(address, family))?.name ?? null;
+  return specials.find(({ list }) => list.check(address, family))?.name ?? null;
 }
 
 /**
@@ -67,10 +68,11 @@ function specialNameOf(address: string): string | null {
  */
 function cidrIndex(address: string, cidrs: readonly string[]): number {
   const family = familyOf(address);
+  if (unusable.check(address, family)) return -1;
   const special = specialNameOf(address);
   if (cidrs.length === 0) return special === null ? 0 : -1;
   return cidrs.findIndex((cidr) => {
-    const { network } = splitCidr(cidr);
+    const network = networkOf(cidr);
     if (familyOf(network) !== family || !rangeOf([cidr]).check(address, family)) return false;
     return special === null || specialNameOf(network) === special;
   });
@@ -83,7 +85,7 @@ function canonical(address: string): string | null {
   return new SocketAddress({ address, family: familyOf(address) }).address;
 }
 
-/** Orders IPv4 by number; for IPv6 any fixed order will do. */
+/** Orders IPv4 by number; the text order of IPv6 happens to put global (`2…`) before unique local (`fd…`). */
 function sortKeyOf(ip: string): string {
   return ip.includes(':')
     ? ip

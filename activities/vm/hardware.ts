@@ -46,16 +46,19 @@ export function parseSize(text: string): number | null {
   return factor === undefined ? null : Math.floor(Number(amount) * factor);
 }
 
+function storageOf(volume: string): string | null {
+  return /^(?<storage>[A-Za-z][A-Za-z0-9._-]*):/.exec(volume)?.groups?.storage ?? null;
+}
+
 /** A drive's value, with `file=`/`volume=` or without, in any position; `null` when it names no volume. */
 export function parseDrive(text: string): Drive | null {
   const parts = parseProperties(text);
   const volume = propertyOf(parts, null, 'file', 'volume');
   if (volume === undefined || volume === '') return null;
-  const colon = volume.indexOf(':');
   const empty = volume === 'none' || volume === 'cdrom';
   return {
     volume,
-    storage: colon > 0 ? volume.slice(0, colon) : null,
+    storage: storageOf(volume),
     cdrom: empty || propertyOf(parts, 'media') === 'cdrom',
     sizeBytes: parseSize(propertyOf(parts, 'size') ?? ''),
   };
