@@ -140,7 +140,8 @@ export class KubernetesProxyRecords implements ProxyRecords {
 
   /**
    * Read, change, write with UID and resourceVersion as preconditions; begun again when somebody else wrote meanwhile.
-   * `change` returns the patch, or `null` when nothing is to be done.
+   * `change` returns the patch, or `null` when nothing is to be done. The version is the guard that counts: on the status
+   * subresource the API server ignores a UID (tried on 1.35), and the version is that of the read whose UID was compared.
    */
   async #write(
     ref: ProxyRef,

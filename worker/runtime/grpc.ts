@@ -1,0 +1,17 @@
+/** The gRPC status of a failed call to Temporal. */
+import { isGrpcServiceError } from '@temporalio/client';
+
+export const grpcCodes = {
+  deadlineExceeded: 4,
+  notFound: 5,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  unimplemented: 12,
+  unavailable: 14,
+} as const;
+
+/** Looks into `cause` too: the client wraps what gRPC threw. `null` for anything else. */
+export function grpcCodeOf(error: unknown): number | null {
+  if (isGrpcServiceError(error)) return error.code;
+  return error instanceof Error && error.cause !== undefined ? grpcCodeOf(error.cause) : null;
+}
