@@ -10,7 +10,7 @@ import {
   runningClones,
   type RunningClone,
 } from './facts/tasks.ts';
-import { claimOf, ownershipOf, readConfig } from './facts/vms.ts';
+import { claimOf, ownershipOf, readConfig, readStatus } from './facts/vms.ts';
 import type { NodeRow, ProxmoxApi, VmConfig, VmRow } from './proxmox/api.ts';
 import { probe, rowsThatMatter, settle, type SeenVm } from './vm/allocation.ts';
 import { bootDisk, checkTemplate, diskKeys, ideSeedVolid } from './vm/hardware.ts';
@@ -108,7 +108,7 @@ async function look(
     verdict,
     lock,
     holder: held ? await lockHolder(api, row, lock) : unread.holder,
-    power: ours ? powerOf(await api.getVmStatus(node, vmid), lock) : 'unknown',
+    power: ours ? powerOf(await readStatus(api, row), lock) : 'unknown',
     complete: ours && (await isComplete(api, row, config, input, view)),
     seedAttached: ideSeedVolid(config.values) === seed,
   };

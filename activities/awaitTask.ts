@@ -80,6 +80,10 @@ function ended(task: TaskStatus, { provider, upid, kind, vmid }: AwaitTaskInput)
   if (end.kind === 'ok') return { warnings: 0 };
   if (end.kind === 'warnings') return { warnings: end.count };
   const { error } = end;
+  // Nothing there to stop or destroy: what proves it is the next look, not this text.
+  if (error.errorClass === 'NotFound' && (kind === 'stop' || kind === 'destroy')) {
+    return { warnings: 0 };
+  }
   // A failed clone takes its VMID's config along, so a new one starts with a fresh look for a VMID.
   if (kind !== 'clone' || error.errorClass === 'Permanent') throw error;
   const facts = { ...error.facts, goBack: true };

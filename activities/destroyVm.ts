@@ -17,7 +17,7 @@ import { vmAt } from './facts/vms.ts';
 import { transient } from './providerError.ts';
 import type { ProxmoxApi, VmRow } from './proxmox/api.ts';
 import { hasProcess, hibernationLock } from './vm/state.ts';
-import { slotRetryMs } from '../workflows/contract/budgets.ts';
+import { haRoundMs, slotRetryMs } from '../workflows/contract/budgets.ts';
 import type { DestroyVmInput, DestroyVmResult } from '../workflows/contract/steps.ts';
 
 /**
@@ -52,10 +52,11 @@ async function settle(
     await requireLiveLock(api, vm, lock);
     throw waitingForLock(vm, lock);
   }
-  if (hasProcess(vm.power)) throw stopFirst(vm, 'runs again; it is stopped before it is destroyed');
+  if (hasProcess(vm.power)) throw stillRunning(vm);
   const protection = protectionOf(vm, input);
   if (protection === 'chosen') throw deletionBlocked(vm);
-  if (protection === 'inherited') throw stopFirst(vm, 'is protected again; that is cleared first');
+  // Clearing it is a change of its own, and stopVm's.
+  if (protection === 'inherited') throw protectedAgain(vm);
   const [busy] = vm.tasks;
   if (busy === undefined) return null;
   // A destroy behind a stop waits for the VM's file lock, and gives up after ten seconds (cases.md 3).
@@ -67,9 +68,23 @@ async function settle(
   });
 }
 
-function stopFirst(vm: RemovableVm, why: string): Error {
+function stillRunning(vm: RemovableVm): Error {
+  const { vmid, node, haManaged } = vm;
+  const why = haManaged
+    ? 'still runs: the HA manager stops it within seconds'
+    : 'runs (again); it is stopped before it is destroyed';
+  return transient('VmRunning', `${vmAt(vm)} ${why}`, {
+    vmid,
+    node,
+    goBack: true,
+    ...(haManaged ? { retryAfterMs: haRoundMs } : {}),
+  });
+}
+
+function protectedAgain(vm: RemovableVm): Error {
   const { vmid, node } = vm;
-  return transient('ApiError', `${vmAt(vm)} ${why}`, { vmid, node, goBack: true });
+  const message = `${vmAt(vm)} has the protection of its template; that is cleared first`;
+  return transient('DeletionBlocked', message, { vmid, node, goBack: true });
 }
 
 /** Count, last look and request, as one critical section. */

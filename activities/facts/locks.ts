@@ -1,5 +1,5 @@
 /** Who holds a lock of a VM: a running task, nobody any more, or nobody can tell. */
-import { isOutOfReach } from '../providerError.ts';
+import { isNotFound, isOutOfReach } from '../providerError.ts';
 import type { ProxmoxApi, TaskRow, VmRow } from '../proxmox/api.ts';
 import type { LockHolder } from '../vm/allocation.ts';
 import { isRunning, runningClones } from './tasks.ts';
@@ -22,8 +22,18 @@ export async function lockHolder(
   const clone = clones.find((candidate) => candidate.vmid === vmid);
   if (clone !== undefined) return { kind: 'task', upid: clone.upid };
   if (clones.some((candidate) => candidate.vmid === null)) return { kind: 'undecided' };
-  const config = await api.getVmConfig(node, vmid);
-  return { kind: config.values.lock === lock ? 'nobody' : 'undecided' };
+  return { kind: (await lockNow(api, node, vmid)) === lock ? 'nobody' : 'undecided' };
+}
+
+/** `null`: unlocked, or gone meanwhile. */
+async function lockNow(api: ProxmoxApi, node: string, vmid: number): Promise<string | null> {
+  try {
+    const { values } = await api.getVmConfig(node, vmid);
+    return values.lock ?? null;
+  } catch (error) {
+    if (isNotFound(error)) return null;
+    throw error;
+  }
 }
 
 async function activeTasks(api: ProxmoxApi, node: string): Promise<TaskRow[] | null> {

@@ -36,7 +36,7 @@ async function confirmReplacement(deps: StepDeps, input: StopVmInput): Promise<v
   if (proxy === null) throw objectMissing(input);
   if (proxy.metadata.deletionTimestamp !== undefined) return;
   const { specHash } = await wantedSpec(deps, proxy);
-  if (specHash === input.specHash) throw refused(input, 'the wanted spec is this VM’s again');
+  if (specHash === input.specHash) throw refused(input, 'the wanted spec is its own again');
 }
 
 async function confirmOrphan(deps: StepDeps, input: StopVmInput): Promise<void> {
@@ -54,7 +54,7 @@ function objectMissing({ ref, vm }: StopVmInput): Error {
 }
 
 function refused({ vm }: StopVmInput, why: string): Error {
-  return transient('ConfigChanged', `VM ${vm.vmid} (${vm.name}) is kept: ${why}`, {
+  return transient('StillWanted', `VM ${vm.vmid} (${vm.name}) is kept: ${why}`, {
     vmid: vm.vmid,
     goBack: true,
   });

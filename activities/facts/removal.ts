@@ -10,7 +10,7 @@ import type { PowerState, StopVmInput } from '../../workflows/contract/steps.ts'
 import { proveListing } from './cluster.ts';
 import { lockHolder } from './locks.ts';
 import { isRunning } from './tasks.ts';
-import { claimOf, ownershipOf, readConfig, readStatus, vmAt } from './vms.ts';
+import { claimOf, ownershipOf, readConfig, readStatus, vanished, vmAt } from './vms.ts';
 
 /** A VM that is provably ours. Its identity was read at `readAtMs`, after everything else here. */
 export interface RemovableVm {
@@ -19,6 +19,7 @@ export interface RemovableVm {
   config: VmConfig;
   lock: string | null;
   power: PowerState;
+  haManaged: boolean;
   /** Running tasks of this VM. */
   tasks: TaskRow[];
   readAtMs: number;
@@ -49,16 +50,17 @@ export async function readRemovable(
     leftAlone(context, row, 'container', row.name ?? null);
     return null;
   }
-  const [status, active] = await Promise.all([
-    readStatus(api, row),
-    api.listTasks(node, { activeOnly: true }),
-  ]);
+  const active = await api.listTasks(node, { activeOnly: true });
   const readAtMs = deps.clock.now();
   const config = await readConfig(api, row);
+  const status = await readStatus(api, row);
+  // The last answer before the request names the VM once more, in case it was swapped under us (cases.md 1 c).
+  if (config.values.name !== undefined && status.name !== config.values.name) throw vanished(row);
   const lock = config.values.lock ?? null;
   if (!(await isOurs(deps, context, api, row, config, input))) return null;
   const tasks = active.filter((task) => isRunning(task) && isOf(task, vmid));
-  return { vmid, node, config, lock, power: powerOf(status, lock), tasks, readAtMs };
+  const power = powerOf(status, lock);
+  return { vmid, node, config, lock, power, haManaged: status.haManaged, tasks, readAtMs };
 }
 
 /** A clone's UPID carries its template's VMID, so a clone is never this VM's task. */
@@ -155,7 +157,8 @@ export function protectionOf(
   if (config.values.protection !== '1') return 'none';
   const seedFile = `/${seedFileFor(input.vm.name)}`;
   const seeded = ideSeedVolid(config.values)?.endsWith(seedFile) === true;
-  return input.protectionInherited && !seeded ? 'inherited' : 'chosen';
+  const untouched = input.protectionInherited || input.purpose === 'incomplete';
+  return untouched && !seeded ? 'inherited' : 'chosen';
 }
 
 export function deletionBlocked(at: RemovableVm): Error {

@@ -42,7 +42,8 @@ export async function readConfig(api: ProxmoxApi, row: VmRow): Promise<VmConfig>
   }
 }
 
-function vanished(at: { vmid: number; node: string }, cause?: unknown): Error {
+/** The VM is not where the listing showed it: look again. */
+export function vanished(at: { vmid: number; node: string }, cause?: unknown): Error {
   const { vmid, node } = at;
   const message = `${vmAt(at)} is not there any more (moved or removed); looking again`;
   return transient('VmVanished', message, { vmid, node, goBack: true, retryAfterMs: 1_000 }, cause);
@@ -73,7 +74,7 @@ export async function findOurVm(
   const rows = await api.listVms();
   const row = rows.find(({ vmid }) => vmid === vm.vmid);
   if (row === undefined) throw vanished(vm);
-  const config = await readConfig(api, row);
+  const [config, status] = await Promise.all([readConfig(api, row), readStatus(api, row)]);
   const { kind } = ownershipOf(row, config, claimOf(deps, vm.provider, ref, vm.name));
   if (kind !== 'ours') {
     const found = config.values.name === undefined ? 'has no name' : `is ${config.values.name}`;
@@ -83,7 +84,6 @@ export async function findOurVm(
       { vmid: row.vmid, node: row.node, goBack: true },
     );
   }
-  const status = await readStatus(api, row);
   const lock = config.values.lock ?? null;
   const { node, vmid } = row;
   const power = powerOf(status, lock);

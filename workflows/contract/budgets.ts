@@ -52,6 +52,8 @@ export const taskPoll = { minMs: 100, share: 0.05, maxMs: 1 * second } as const;
 export const runningPollMs = 1 * second;
 /** Agent polling while a VM boots; one at a time per node (design §7). */
 export const agentPollMs = 5 * second;
+/** The HA manager acts on a request within a few of these. */
+export const haRoundMs = 2 * second;
 /** A full house of clones or destroys is asked again this much later. */
 export const slotRetryMs = 2 * second;
 /** A freed VMID is not handed out again before this has passed. */

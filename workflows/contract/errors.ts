@@ -52,6 +52,8 @@ export const reasons = {
   AddressAmbiguous: "the guest reports several addresses and none on net0's MAC",
   // deletion
   DeletionBlocked: 'the VM is protected in Proxmox; the deletion waits',
+  StillWanted: 'Kubernetes wants the VM (again), so it is not removed',
+  VmRunning: 'the VM runs, so it cannot be destroyed yet',
   DeletionPaused: 'the Proxy is paused; the deletion waits',
   ObjectMissing: 'the Proxy object vanished without a deletion this run has seen',
   // the rest
