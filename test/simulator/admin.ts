@@ -1,0 +1,269 @@
+import http from 'node:http';
+import { z } from 'zod';
+import { textOf } from './errors.ts';
+import { readSeed } from './iso.ts';
+import type { FaultAction, FaultSpec } from './faults.ts';
+import type { NodeChange, Simulator } from './simulator.ts';
+
+const taskFault = {
+  fail: z.string().optional(),
+  failAfter: z.string().optional(),
+  warnings: z.number().int().optional(),
+  killAfterSeconds: z.number().optional(),
+  vanish: z.boolean().optional(),
+  delaySeconds: z.number().optional(),
+  hang: z.boolean().optional(),
+};
+
+const when = z.enum(['before', 'after']).default('before');
+
+const faultSpec = z.strictObject({
+  method: z.string().optional(),
+  path: z.string(),
+  nth: z.number().int().min(1).optional(),
+  times: z.number().int().min(1).optional(),
+  action: z.discriminatedUnion('kind', [
+    z.strictObject({
+      kind: z.literal('status'),
+      status: z.number().int(),
+      reason: z.string(),
+      when,
+      body: z.string().optional(),
+    }),
+    z.strictObject({ kind: z.literal('reset'), when }),
+    z.strictObject({ kind: z.literal('hang'), when }),
+    z.strictObject({ kind: z.literal('slow'), seconds: z.number() }),
+    z.strictObject({ kind: z.literal('malformed'), body: z.string().optional() }),
+    z.strictObject({ kind: z.literal('lostUpid') }),
+    z.strictObject({ kind: z.literal('task'), ...taskFault }),
+  ]),
+});
+
+const nodeChange = z.strictObject({
+  state: z.enum(['up', 'dead', 'cut', 'refusing']).optional(),
+  quorum: z.boolean().optional(),
+  pvedaemon: z.boolean().optional(),
+  pmxcfs: z.boolean().optional(),
+  pvestatd: z.boolean().optional(),
+});
+
+type Route = (match: RegExpExecArray, body: unknown) => unknown;
+
+/** The simulator's own port: plain HTTP and JSON on the loopback, for demonstrations and tests. */
+export async function startAdminServer(
+  simulator: Simulator,
+  host: string,
+  port: number,
+): Promise<{ port: number; close(): Promise<void> }> {
+  const routes = adminRoutes(simulator);
+  const server = http.createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { status, body } = answer(routes, request, Buffer.concat(chunks).toString('utf8'));
+      response.writeHead(status, { 'Content-Type': 'application/json' });
+      response.end(`${JSON.stringify(body, null, 1)}\n`);
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no TCP address');
+  return {
+    port: address.port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function answer(
+  routes: readonly (readonly [string, RegExp, Route])[],
+  request: http.IncomingMessage,
+  text: string,
+): { status: number; body: unknown } {
+  const path = decodeURIComponent((request.url ?? '/').replace(/\?.*$/, ''));
+  for (const [method, pattern, route] of routes) {
+    const match = method === request.method ? pattern.exec(path) : null;
+    if (match === null) continue;
+    try {
+      return {
+        status: 200,
+        body: route(match, text === '' ? {} : JSON.parse(text)) ?? { ok: true },
+      };
+    } catch (error) {
+      return { status: 400, body: { error: textOf(error) } };
+    }
+  }
+  return {
+    status: 404,
+    body: { error: `no ${request.method ?? ''} ${path}`, see: 'test/simulator/README.md' },
+  };
+}
+
+function adminRoutes(simulator: Simulator): readonly (readonly [string, RegExp, Route])[] {
+  const { cluster } = simulator;
+  return [
+    [
+      'GET',
+      /^\/$/,
+      () => ({
+        url: simulator.url,
+        network: simulator.core.network?.prefix ?? null,
+        timeScale: simulator.core.clock.scale,
+      }),
+    ],
+    ['GET', /^\/requests$/, () => simulator.requests],
+    ['DELETE', /^\/requests$/, () => void simulator.requests.splice(0)],
+    ['GET', /^\/proxy-requests$/, () => simulator.proxyRequests],
+    [
+      'GET',
+      /^\/vms$/,
+      () =>
+        simulator.vms().map((vm) => ({
+          vmid: vm.vmid,
+          node: vm.node,
+          type: vm.type,
+          running: vm.running !== null,
+          qmpstatus: vm.running?.qmpstatus ?? 'stopped',
+          agentUp: vm.running?.agentUp ?? false,
+          address: vm.running?.address ?? null,
+          proxyPort: vm.running?.proxyPort ?? null,
+          config: Object.fromEntries(vm.config),
+          pending: Object.fromEntries(vm.pending),
+        })),
+    ],
+    [
+      'DELETE',
+      /^\/vms\/(\d+)$/,
+      (match) => {
+        simulator.removeVm(Number(match[1]));
+      },
+    ],
+    [
+      'POST',
+      /^\/vms\/(\d+)\/power-off$/,
+      (match) => {
+        simulator.powerOffVm(Number(match[1]));
+      },
+    ],
+    [
+      'POST',
+      /^\/vms\/(\d+)\/config$/,
+      (match, body) => {
+        const changes = z.record(z.string(), z.string().nullable()).parse(body);
+        simulator.editConfig(Number(match[1]), changes);
+      },
+    ],
+    [
+      'GET',
+      /^\/isos$/,
+      () =>
+        simulator.isos().map(({ bytes, ...iso }) => ({
+          ...iso,
+          userData: bytes === null ? null : (readSeed(bytes)?.userData ?? null),
+        })),
+    ],
+    ['GET', /^\/tasks$/, () => simulator.tasks],
+    [
+      'POST',
+      /^\/tasks\/(.+)\/kill$/,
+      (match) => {
+        simulator.killTask(match[1] ?? '');
+      },
+    ],
+    [
+      'GET',
+      /^\/faults$/,
+      () => simulator.faults.rules.map((rule) => ({ ...rule, path: rule.path.source })),
+    ],
+    [
+      'POST',
+      /^\/faults$/,
+      (_match, body) => {
+        const { id } = simulator.faults.push(parseFault(body));
+        return { id };
+      },
+    ],
+    [
+      'DELETE',
+      /^\/faults$/,
+      () => {
+        simulator.faults.clear();
+      },
+    ],
+    ['GET', /^\/nodes$/, () => [...cluster.nodes.values()]],
+    [
+      'POST',
+      /^\/nodes\/([^/]+)$/,
+      (match, body) => {
+        simulator.setNode(match[1] ?? '', parseNodeChange(body));
+      },
+    ],
+    [
+      'POST',
+      /^\/time-scale$/,
+      (_match, body) => {
+        simulator.setTimeScale(z.strictObject({ scale: z.number().positive() }).parse(body).scale);
+      },
+    ],
+    [
+      'POST',
+      /^\/stats$/,
+      () => {
+        simulator.refreshStats();
+      },
+    ],
+  ];
+}
+
+function parseFault(body: unknown): FaultSpec {
+  const { method, nth, times, path, action } = faultSpec.parse(body);
+  return {
+    path,
+    action: parseAction(action),
+    ...(method === undefined ? {} : { method }),
+    ...(nth === undefined ? {} : { nth }),
+    ...(times === undefined ? {} : { times }),
+  };
+}
+
+/** zod's optional keys may hold `undefined`, which our types do not allow. */
+function parseAction(action: z.output<typeof faultSpec>['action']): FaultAction {
+  if (action.kind === 'status') {
+    const { body, ...rest } = action;
+    return body === undefined ? rest : { ...rest, body };
+  }
+  if (action.kind === 'malformed') {
+    return action.body === undefined
+      ? { kind: 'malformed' }
+      : { kind: 'malformed', body: action.body };
+  }
+  if (action.kind !== 'task') return action;
+  const fault: FaultAction = { kind: 'task' };
+  if (action.fail !== undefined) fault.fail = action.fail;
+  if (action.failAfter !== undefined) fault.failAfter = action.failAfter;
+  if (action.warnings !== undefined) fault.warnings = action.warnings;
+  if (action.killAfterSeconds !== undefined) fault.killAfterSeconds = action.killAfterSeconds;
+  if (action.vanish !== undefined) fault.vanish = action.vanish;
+  if (action.delaySeconds !== undefined) fault.delaySeconds = action.delaySeconds;
+  if (action.hang !== undefined) fault.hang = action.hang;
+  return fault;
+}
+
+function parseNodeChange(body: unknown): Partial<NodeChange> {
+  const parsed = nodeChange.parse(body);
+  const change: Partial<NodeChange> = {};
+  if (parsed.state !== undefined) change.state = parsed.state;
+  if (parsed.quorum !== undefined) change.quorum = parsed.quorum;
+  if (parsed.pvedaemon !== undefined) change.pvedaemon = parsed.pvedaemon;
+  if (parsed.pmxcfs !== undefined) change.pmxcfs = parsed.pmxcfs;
+  if (parsed.pvestatd !== undefined) change.pvestatd = parsed.pvestatd;
+  return change;
+}

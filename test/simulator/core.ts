@@ -1,0 +1,157 @@
+import type { AccessControl, Identity } from './auth.ts';
+import type { Clock } from './clock.ts';
+import type { Cluster } from './cluster.ts';
+import type { Faults } from './faults.ts';
+import type { Times } from './fixture.ts';
+import type { ProxyNetwork } from './guests.ts';
+import type { LockOwner, LockTable } from './locks.ts';
+import type { Params, RawParams, Schema, Property } from './schema.ts';
+import type { TaskTable, Worker } from './tasks.ts';
+import type { Upload } from './uploadParser.ts';
+
+/** Everything the endpoints work on. */
+export interface Core {
+  clock: Clock;
+  times: Times;
+  cluster: Cluster;
+  tasks: TaskTable;
+  /** File locks are local to a node. */
+  locks(node: string): LockTable;
+  access: AccessControl;
+  faults: Faults;
+  /** `null`: guests have addresses, but nothing listens on them. */
+  network: ProxyNetwork | null;
+  /** Requests that reached a guest's proxy. */
+  proxyRequests: { vmid: number; line: string }[];
+  /** The next task of this caller makes a VM of this name (a clone's UPID names only the template). */
+  nameNextTask(authId: string, name: string): void;
+}
+
+/** One API call after routing and validation. */
+export interface Call {
+  core: Core;
+  /** The node whose pveproxy took the request. */
+  entryNode: string;
+  /** The node of the path, or the entry node. */
+  node: string;
+  params: Params;
+  who: Identity;
+  upload: Upload | null;
+  /** Parameters as they came, for answers that depend on «was it given at all». */
+  raw: RawParams;
+}
+
+export interface Check {
+  core: Core;
+  entryNode: string;
+  who: Identity;
+  raw: RawParams;
+}
+
+export interface Endpoint {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** `/nodes/{node}/qemu/{vmid}/config`; the last variable may be `{volume...}` and takes the rest. */
+  path: string;
+  /** Runs on the node of the path. */
+  proxied?: boolean;
+  /** Runs in pvedaemon, so it fails when that is down. */
+  protected?: boolean;
+  /** Off for ticket endpoints (01-not-available-with-token). */
+  allowToken?: boolean;
+  /** Runs on raw parameters, before validation and proxying (api-facts 1.1). */
+  check?: (check: Check) => void;
+  /** Parameters besides those of the path. */
+  schema?: Schema;
+  lookup?: (key: string) => Property | undefined;
+  handler: (call: Call) => unknown;
+}
+
+/** A list with `total` beside `data`. */
+export class Listing {
+  readonly data: readonly unknown[];
+  readonly total: number;
+
+  constructor(data: readonly unknown[], total: number) {
+    this.data = data;
+    this.total = total;
+  }
+}
+
+export function text(params: Params, key: string): string {
+  const value = params[key];
+  return value === undefined ? '' : String(value);
+}
+
+export function optionalText(params: Params, key: string): string | undefined {
+  const value = params[key];
+  return value === undefined ? undefined : String(value);
+}
+
+export function integer(params: Params, key: string): number {
+  return Number(params[key] ?? 0);
+}
+
+export function flag(params: Params, key: string): boolean | undefined {
+  const value = params[key];
+  return value === undefined ? undefined : value === true;
+}
+
+/** ACL path of a raw parameter; a missing one becomes `-` (api-facts 1.1). */
+export function aclPath(prefix: string, raw: RawParams, key: string): string {
+  const value = raw[key];
+  return `${prefix}/${value === undefined ? '-' : String(value)}`;
+}
+
+/** Privileges on `/vms/{vmid}`. */
+export function vmPrivilege(...anyOf: readonly string[]): (check: Check) => void {
+  return ({ core, who, raw }) => {
+    core.access.require(who, aclPath('/vms', raw, 'vmid'), ...anyOf);
+  };
+}
+
+export function nodePrivilege(...anyOf: readonly string[]): (check: Check) => void {
+  return ({ core, who, raw, entryNode }) => {
+    const node = raw['node'] === 'localhost' ? entryNode : String(raw['node'] ?? '-');
+    core.access.require(who, `/nodes/${node}`, ...anyOf);
+  };
+}
+
+export function storagePrivilege(...anyOf: readonly string[]): (check: Check) => void {
+  return ({ core, who, raw }) => {
+    core.access.require(who, aclPath('/storage', raw, 'storage'), ...anyOf);
+  };
+}
+
+/** Starts a task of the caller on the node of the path. */
+export function startTask(
+  call: Call,
+  type: string,
+  id: string | number,
+  body: (worker: Worker) => Promise<void>,
+): string {
+  return call.core.tasks.start(
+    { node: call.node, type, id: String(id), authId: call.who.authId },
+    body,
+  );
+}
+
+/** Runs `body` under the VM's file lock. */
+export async function underVmLock<T>(
+  call: { core: Core; node: string },
+  vmid: number,
+  owner: LockOwner,
+  body: () => Promise<T>,
+  options: { timeoutSeconds?: number; shared?: boolean } = {},
+): Promise<T> {
+  return call.core.locks(call.node).withLock(
+    {
+      path: `/var/lock/qemu-server/lock-${vmid}.conf`,
+      timeoutSeconds: options.timeoutSeconds ?? call.core.times.lockWaitSeconds,
+      owner,
+      ...(options.shared === undefined ? {} : { shared: options.shared }),
+    },
+    body,
+  );
+}
+
+export const silentOwner: () => LockOwner = () => ({ log: () => undefined });

@@ -1,0 +1,408 @@
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  flag,
+  integer,
+  optionalText,
+  storagePrivilege,
+  text,
+  type Call,
+  type Check,
+  type Endpoint,
+} from '../core.ts';
+import { dieWith, paramError } from '../errors.ts';
+import type { StorageFixture } from '../fixture.ts';
+import { common, formats } from '../schema.ts';
+import { storedFileName } from '../uploadParser.ts';
+import { splitVolid, volidOf, type Volume } from '../volumes.ts';
+
+const CONTENT_TYPES = [
+  'images',
+  'rootdir',
+  'vztmpl',
+  'iso',
+  'backup',
+  'snippets',
+  'import',
+  'none',
+];
+
+const contentFilter = {
+  type: 'string',
+  optional: true,
+  list: true,
+  format: (value: string): string | null => {
+    const bad = value.split(',').find((entry) => !CONTENT_TYPES.includes(entry));
+    return bad === undefined ? null : `invalid content type '${bad}'`;
+  },
+} as const;
+
+export const storageEndpoints: readonly Endpoint[] = [
+  {
+    method: 'GET',
+    path: '/nodes/{node}/storage',
+    proxied: true,
+    protected: true,
+    schema: {
+      content: contentFilter,
+      storage: common.optionalStorage,
+      enabled: common.optionalBoolean,
+      target: common.optionalString,
+      format: common.optionalBoolean,
+    },
+    handler: listStorages,
+  },
+  {
+    method: 'GET',
+    path: '/nodes/{node}/storage/{storage}/status',
+    proxied: true,
+    protected: true,
+    schema: {},
+    check: storagePrivilege('Datastore.Audit', 'Datastore.AllocateSpace'),
+    handler: ({ core, node, params }) => {
+      const storage = core.cluster.storages.find(text(params, 'storage'));
+      if (storage === undefined) throw paramError({ storage: 'No such storage.' });
+      return statusOf({ core, node }, storage);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/nodes/{node}/storage/{storage}/content',
+    proxied: true,
+    protected: true,
+    schema: {
+      content: contentFilter,
+      vmid: { type: 'integer', optional: true, format: formats.vmid },
+    },
+    check: storagePrivilege('Datastore.Audit', 'Datastore.AllocateSpace'),
+    handler: listContent,
+  },
+  {
+    method: 'GET',
+    path: '/nodes/{node}/storage/{storage}/content/{volume...}',
+    proxied: true,
+    protected: true,
+    schema: {},
+    check: storagePrivilege('Datastore.Audit', 'Datastore.AllocateSpace'),
+    handler: showVolume,
+  },
+  {
+    method: 'DELETE',
+    path: '/nodes/{node}/storage/{storage}/content/{volume...}',
+    proxied: true,
+    protected: true,
+    schema: { delay: { type: 'integer', optional: true, minimum: 1, maximum: 30 } },
+    handler: deleteVolume,
+  },
+  {
+    method: 'POST',
+    path: '/nodes/{node}/storage/{storage}/upload',
+    protected: true,
+    schema: {
+      content: { type: 'string', enum: ['iso', 'vztmpl', 'import'] },
+      filename: { type: 'string', maxLength: 255 },
+      checksum: common.optionalString,
+      'checksum-algorithm': {
+        type: 'string',
+        optional: true,
+        enum: ['md5', 'sha1', 'sha224', 'sha256', 'sha384', 'sha512'],
+      },
+    },
+    handler: upload,
+  },
+  {
+    method: 'GET',
+    path: '/storage',
+    schema: { type: common.optionalString },
+    handler: ({ core, who }) =>
+      core.cluster.storages.all
+        .filter((storage) =>
+          core.access.has(
+            who,
+            `/storage/${storage.id}`,
+            'Datastore.Audit',
+            'Datastore.AllocateSpace',
+          ),
+        )
+        .map(definition),
+  },
+  {
+    method: 'GET',
+    path: '/storage/{storage}',
+    schema: {},
+    check: storagePrivilege('Datastore.Allocate'),
+    handler: ({ core, params }) => definition(core.cluster.storages.get(text(params, 'storage'))),
+  },
+];
+
+function definition(storage: StorageFixture): Record<string, unknown> {
+  return {
+    storage: storage.id,
+    type: storage.type,
+    path: storage.path ?? (storage.id === 'local' ? '/var/lib/vz' : `/srv/${storage.id}`),
+    content: storage.content.join(','),
+    ...(storage.nodes === undefined ? {} : { nodes: storage.nodes.join(',') }),
+    ...(storage.disabled ? { disable: 1 } : {}),
+    ...(storage.shared ? { shared: 1 } : {}),
+    ...(storage.mounted ? {} : { is_mountpoint: 'yes' }),
+    digest: createHash('sha1').update(storage.id).digest('hex'),
+  };
+}
+
+type Where = Pick<Call, 'core' | 'node'>;
+
+function statusOf({ core, node }: Where, storage: StorageFixture): Record<string, unknown> {
+  const enabled = core.cluster.storages.enabledOn(storage, node);
+  const active = enabled && storage.mounted;
+  const used = core.cluster.storages.usedBytes(storage, node);
+  return {
+    type: storage.type,
+    content: storage.content.join(','),
+    shared: storage.shared ? 1 : 0,
+    enabled: enabled ? 1 : 0,
+    active: active ? 1 : 0,
+    total: active ? storage.totalBytes : 0,
+    used: active ? used : 0,
+    avail: active ? (storage.availBytes ?? Math.max(0, storage.totalBytes - used)) : 0,
+  };
+}
+
+function listStorages(call: Call): unknown[] {
+  const { core, params, who } = call;
+  const content = optionalText(params, 'content')?.split(',');
+  const only = optionalText(params, 'storage');
+  return core.cluster.storages.all
+    .filter((storage) => only === undefined || storage.id === only)
+    .filter((storage) =>
+      core.access.has(who, `/storage/${storage.id}`, 'Datastore.Audit', 'Datastore.AllocateSpace'),
+    )
+    .filter((storage) => {
+      const enabled = core.cluster.storages.enabledOn(storage, call.node);
+      if (content !== undefined) {
+        return enabled && content.some((type) => storage.content.some((own) => own === type));
+      }
+      // `enabled` looks only at the flag, not at the list of nodes (02-node-storage-list-enabled).
+      return flag(params, 'enabled') !== true || !storage.disabled;
+    })
+    .map((storage) => {
+      const status = statusOf(call, storage);
+      const total = Number(status['total']);
+      return {
+        storage: storage.id,
+        ...status,
+        ...(total > 0 ? { used_fraction: Number(status['used']) / total } : {}),
+      };
+    });
+}
+
+function listContent(call: Call): unknown[] {
+  const { core, node, params, who } = call;
+  const id = text(params, 'storage');
+  const storage = core.cluster.storages.activate(id, node);
+  const wanted = optionalText(params, 'content')?.split(',');
+  const vmid = params['vmid'] === undefined ? null : integer(params, 'vmid');
+  return core.cluster.storages
+    .list(storage.id, node)
+    .filter((volume) => wanted === undefined || wanted.includes(volume.content))
+    .filter((volume) => vmid === null || volume.vmid === vmid)
+    .filter(
+      (volume) =>
+        volume.content !== 'images' ||
+        core.access.has(who, `/storage/${storage.id}`, 'Datastore.Allocate') ||
+        core.access.has(who, `/vms/${volume.vmid ?? 0}`, 'VM.Config.Disk'),
+    )
+    .sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1))
+    .map((volume) => contentRow(volume));
+}
+
+function contentRow(volume: Volume): Record<string, unknown> {
+  return {
+    volid: volidOf(volume),
+    content: volume.content,
+    format: volume.format,
+    size: volume.size,
+    ctime: volume.ctime,
+    ...(volume.content === 'images'
+      ? {
+          vmid: volume.vmid,
+          used: volume.used,
+          parent: volume.base === null ? null : `../${volume.base}`,
+        }
+      : {}),
+  };
+}
+
+/** `iso/x.iso` or `storage:iso/x.iso`; throws the captured 400 and 500 texts. */
+function parseVolume(params: Call['params']): { storage: string; name: string; volid: string } {
+  const storage = text(params, 'storage');
+  const given = text(params, 'volume');
+  const split = splitVolid(given) ?? { storage, name: given };
+  if (split.storage !== storage) {
+    throw paramError({ volume: `storage ID mismatch (${split.storage} != ${storage})` });
+  }
+  return { ...split, volid: `${storage}:${split.name}` };
+}
+
+function checkVolumeName(call: Call, storage: StorageFixture, name: string): void {
+  if (!call.core.cluster.storages.isFileBased(storage)) return;
+  const isIso = /^iso\/[^/]+\.(iso|img)$/i.test(name);
+  const isImage = /^(\d+\/|.*\/\d+\/)/.test(name);
+  if (!isIso && !isImage) throw dieWith(`unable to parse directory volume name '${name}'`);
+}
+
+function showVolume(call: Call): unknown {
+  const { storage, name, volid } = parseVolume(call.params);
+  const definition_ = call.core.cluster.storages.check(storage, call.node);
+  checkVolumeName(call, definition_, name);
+  const volume = call.core.cluster.storages.lookup(volid, call.node);
+  const path = call.core.cluster.storages.isFileBased(definition_) ? name : volid;
+  if (volume === undefined) throw dieWith(`volume_size_info on '${path}' failed - no format`);
+  return {
+    path: call.core.cluster.storages.path(volume),
+    size: volume.size,
+    used: volume.used,
+    format: volume.format === 'iso' ? 'raw' : volume.format,
+  };
+}
+
+async function deleteVolume(call: Call): Promise<string | null> {
+  const { core, node, who, params } = call;
+  const { storage: id, name, volid } = parseVolume(params);
+  const storages = core.cluster.storages;
+  const storage = storages.get(id);
+  checkVolumeName(call, storage, name);
+  const volume = storages.lookup(volid, node);
+  const owner = volume?.vmid ?? null;
+  const mayAll = core.access.has(who, `/storage/${id}`, 'Datastore.Allocate');
+  const mayOwn = owner !== null && core.access.has(who, `/vms/${owner}`, 'VM.Config.Disk');
+  if (!mayAll && !mayOwn) core.access.require(who, `/storage/${id}`, 'Datastore.Allocate');
+  storages.check(id, node);
+  const upid = core.tasks.start(
+    { node, type: 'imgdel', id: owner === null ? id : `${owner}@${id}`, authId: who.authId },
+    async (worker) => {
+      await worker.sleep(0.05);
+      const found = storages.lookup(volid, node);
+      const path = storages.path(found ?? isoVolume(id, name));
+      if (found === undefined) worker.log(`disk image '${path}' does not exist`);
+      else {
+        const child = storages
+          .list(id, node)
+          .find((entry) => entry.base !== null && entry.base === found.name);
+        if (child !== undefined)
+          throw dieWith(`base volume '${name}' is still in use by linked clones`);
+        storages.remove(found);
+      }
+      worker.log(`Removed volume '${volid}'`);
+    },
+  );
+  if (params['delay'] === undefined) return upid;
+  const task = core.tasks.find(upid);
+  if (task === undefined) return upid;
+  await Promise.race([core.tasks.ended(task), core.clock.sleep(integer(params, 'delay'))]);
+  if (task.running) return upid;
+  if (task.exitstatus !== 'OK') throw dieWith(task.exitstatus ?? '');
+  return null;
+}
+
+function isoVolume(storage: string, name: string): Volume {
+  return {
+    storage,
+    name,
+    node: null,
+    content: 'iso',
+    format: 'iso',
+    size: 0,
+    used: 0,
+    ctime: 0,
+    vmid: null,
+    base: null,
+    bytes: null,
+  };
+}
+
+async function upload(call: Call): Promise<string> {
+  const { core, params } = call;
+  const storages = core.cluster.storages;
+  const node = targetNode(call);
+  const id = text(params, 'storage');
+  const content = text(params, 'content');
+  const storage = storages.check(id, node);
+  if (!storages.isFileBased(storage))
+    throw dieWith(`can't upload to storage type '${storage.type}'`);
+  if (!storage.content.some((own) => own === content)) {
+    throw dieWith(`storage '${id}' does not support '${content}' content`);
+  }
+  const name = storedFileName(text(params, 'filename'));
+  const checksum = optionalText(params, 'checksum');
+  const algorithm = optionalText(params, 'checksum-algorithm');
+  if (checksum !== undefined && algorithm === undefined) {
+    throw paramError({ checksum: "missing required property - 'checksum-algorithm'" });
+  }
+  await reachForUpload(call, node, id);
+  const data = call.upload?.data ?? Buffer.alloc(0);
+  const temporary = `/var/tmp/pveupload-${randomBytes(16).toString('hex')}`;
+  // The task runs on the node that took the request, whatever the path says (pve/cluster.md 1).
+  return core.tasks.start(
+    { node: call.entryNode, type: 'imgcopy', id: '', authId: call.who.authId },
+    async (worker) => {
+      const volume: Volume = {
+        ...isoVolume(id, `iso/${name}`),
+        node: storage.shared ? null : node,
+        size: data.length,
+        used: data.length,
+        ctime: Math.floor(core.clock.now() / 1000),
+        bytes: data,
+      };
+      const target = storages.path(volume);
+      worker.log(`starting file import from: ${temporary}`);
+      if (checksum !== undefined && algorithm !== undefined) {
+        worker.log('calculating checksum...');
+        const actual = createHash(algorithm).update(data).digest('hex');
+        if (actual !== checksum.toLowerCase()) {
+          throw dieWith(`checksum mismatch: got '${actual}' != expect '${checksum}'`);
+        }
+        worker.log('OK, checksum verified');
+      }
+      worker.log(`target node: ${node}`);
+      worker.log(`target file: ${target}`);
+      worker.log(`file size is: ${data.length}`);
+      worker.log(`command: ${copyCommand(call, node, temporary, target)}`);
+      await worker.sleep(core.times.uploadSeconds);
+      const room = storage.availBytes ?? storage.totalBytes - storages.usedBytes(storage, node);
+      if (data.length > room) {
+        worker.log(`cp: error writing '${target}': No space left on device`);
+        throw dieWith(
+          `import failed: command '${copyCommand(call, node, temporary, target)}' failed: exit code 1`,
+        );
+      }
+      storages.add(volume);
+      worker.log('finished file import successfully');
+    },
+  );
+}
+
+function targetNode(call: Call): string {
+  const node = text(call.params, 'node');
+  return node === 'localhost' ? call.entryNode : node;
+}
+
+function copyCommand(call: Call, node: string, from: string, to: string): string {
+  if (node === call.entryNode) return `cp -- ${from} ${to}`;
+  const ip = call.core.cluster.nodes.get(node)?.ip ?? '';
+  return `/usr/bin/scp -o BatchMode=yes -o HostKeyAlias=${node} -o UserKnownHostsFile=/etc/pve/nodes/${node}/ssh_known_hosts -o GlobalKnownHostsFile=none -p -- ${from} [${ip}]:${to}`;
+}
+
+/** An upload is not proxied: the entry node logs in to the target by ssh first (pve/cluster.md 8, 9). */
+async function reachForUpload(call: Call, node: string, storage: string): Promise<void> {
+  if (node === call.entryNode) {
+    call.core.cluster.storages.activate(storage, node);
+    return;
+  }
+  const state = call.core.cluster.nodes.get(node);
+  if (state?.state === 'up') return;
+  await call.core.clock.sleep(call.core.times.deadNodeSeconds);
+  throw dieWith(
+    `can't activate storage '${storage}' on node '${node}': command '/usr/bin/ssh -e none -o 'BatchMode=yes' -o 'HostKeyAlias=${node}' -o 'UserKnownHostsFile=/etc/pve/nodes/${node}/ssh_known_hosts' -o 'GlobalKnownHostsFile=none' root@${state?.ip ?? ''} -- /usr/sbin/pvesm status --storage ${storage}' failed: exit code 255`,
+  );
+}
+
+export type StorageCheck = Check;

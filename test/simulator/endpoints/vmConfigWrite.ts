@@ -1,0 +1,332 @@
+import { applyPending, checkLock, requireVm, vmDigest, vmOn, type Vm } from '../cluster.ts';
+import {
+  flag,
+  integer,
+  optionalText,
+  silentOwner,
+  startTask,
+  text,
+  underVmLock,
+  vmPrivilege,
+  type Call,
+  type Endpoint,
+} from '../core.ts';
+import { ApiError, dieWith, missingConfig, paramError, textOf } from '../errors.ts';
+import { common, type Params, type Property, type Schema } from '../schema.ts';
+import { splitVolid } from '../volumes.ts';
+import {
+  bootOrder,
+  isCdrom,
+  isDiskKey,
+  isIsoVolume,
+  normaliseTags,
+  parseDrive,
+  parseNic,
+  parseSize,
+  printDrive,
+  printNic,
+  printSize,
+} from '../vmConfig.ts';
+import { configProperty, requiredPrivilege } from './configKeys.ts';
+
+const ANY_CONFIG_PRIVILEGE = [
+  'VM.Config.Disk',
+  'VM.Config.CDROM',
+  'VM.Config.CPU',
+  'VM.Config.Memory',
+  'VM.Config.Network',
+  'VM.Config.HWType',
+  'VM.Config.Options',
+  'VM.Config.Cloudinit',
+];
+
+const CONTROL: Schema = {
+  delete: { type: 'string', optional: true, list: true },
+  revert: { type: 'string', optional: true, list: true },
+  force: common.optionalBoolean,
+  digest: common.digest,
+  skiplock: common.optionalBoolean,
+};
+
+export const vmConfigWriteEndpoints: readonly Endpoint[] = [
+  {
+    method: 'PUT',
+    path: '/nodes/{node}/qemu/{vmid}/config',
+    proxied: true,
+    protected: true,
+    check: vmPrivilege(...ANY_CONFIG_PRIVILEGE),
+    schema: CONTROL,
+    lookup: lookupOption,
+    handler: async (call) => {
+      const update = prepare(call);
+      await underVmLock(call, update.vmid, silentOwner(), async () => {
+        checkQuorum(call, update.vmid);
+        apply(call, update);
+      });
+      return null;
+    },
+  },
+  {
+    method: 'POST',
+    path: '/nodes/{node}/qemu/{vmid}/config',
+    proxied: true,
+    protected: true,
+    check: vmPrivilege(...ANY_CONFIG_PRIVILEGE),
+    schema: {
+      ...CONTROL,
+      background_delay: { type: 'integer', optional: true, minimum: 1, maximum: 30 },
+    },
+    lookup: lookupOption,
+    handler: async (call) => {
+      const update = prepare(call);
+      const upid = startTask(call, 'qmconfig', update.vmid, async (worker) => {
+        await underVmLock(call, update.vmid, worker, async () => {
+          checkQuorum(call, update.vmid);
+          try {
+            apply(call, update);
+          } catch (error) {
+            throw asTaskError(error);
+          }
+        });
+      });
+      const delay = integer(call.params, 'background_delay');
+      if (delay === 0) return upid;
+      const task = call.core.tasks.find(upid);
+      if (task === undefined) return upid;
+      await Promise.race([call.core.tasks.ended(task), call.core.clock.sleep(delay)]);
+      if (task.running) return upid;
+      if (task.exitstatus === 'OK') return null;
+      throw dieWith(`failed to update VM ${update.vmid}: ${task.exitstatus ?? ''}`);
+    },
+  },
+];
+
+function lookupOption(key: string): Property | undefined {
+  return configProperty(key);
+}
+
+function asTaskError(error: unknown): Error {
+  if (!(error instanceof ApiError) || error.errors === undefined) return new Error(textOf(error));
+  const details = Object.entries(error.errors).map(([key, value]) => `${key}: ${value}`);
+  return new Error(`${error.status} ${error.message}\n${details.join('\n')}`);
+}
+
+interface Update {
+  vmid: number;
+  set: Map<string, string>;
+  remove: string[];
+  revert: string[];
+  force: boolean;
+  digest: string | undefined;
+}
+
+/** Everything that fails before the lock is taken. */
+function prepare(call: Call): Update {
+  const { core, params, node } = call;
+  const vmid = integer(params, 'vmid');
+  if (flag(params, 'skiplock') === true) {
+    throw paramError({ skiplock: 'Only root may use this option.' });
+  }
+  const update: Update = {
+    vmid,
+    set: new Map(),
+    remove: list(params, 'delete'),
+    revert: list(params, 'revert'),
+    force: flag(params, 'force') === true,
+    digest: optionalText(params, 'digest'),
+  };
+  const control = new Set(['node', 'vmid', 'background_delay', ...Object.keys(CONTROL)]);
+  for (const [key, value] of Object.entries(params)) {
+    if (control.has(key)) continue;
+    update.set.set(key, typeof value === 'boolean' ? (value ? '1' : '0') : String(value));
+  }
+  if (update.set.size + update.remove.length + update.revert.length === 0) {
+    throw dieWith('no options specified');
+  }
+  for (const key of update.remove) {
+    if (configProperty(key) === undefined && !/^unused\d+$/.test(key)) {
+      throw paramError({ delete: `unknown option '${key}'` });
+    }
+    if (update.set.has(key)) {
+      throw paramError({ delete: `you can't use '-${key}' and -delete ${key}' at the same time` });
+    }
+  }
+  for (const [key, value] of update.set) checkShape(key, value);
+  for (const key of [...update.set.keys(), ...update.remove]) checkPrivilege(call, key, update);
+  for (const [key, value] of update.set) if (isDiskKey(key)) checkDriveStorage(call, key, value);
+  const vm = vmOn(core.cluster, node, vmid);
+  if (vm === undefined) throw missingConfig(node, vmid);
+  checkDigest(vm, update);
+  checkLock(vm);
+  return update;
+}
+
+function list(params: Params, key: string): string[] {
+  return text(params, key)
+    .split(/[,;\s]+/)
+    .filter((entry) => entry !== '');
+}
+
+function checkShape(key: string, value: string): void {
+  if (isDiskKey(key)) {
+    const drive = parseDrive(key, value);
+    if (isIsoVolume(drive.file) && !isCdrom(drive)) {
+      throw paramError({ [key]: "explicit 'media=cdrom' is required for iso images" });
+    }
+  }
+}
+
+/** Permissions per key (api-facts 4); throws before anything is written. */
+function checkPrivilege(call: Call, key: string, update: Update): void {
+  const { core, who } = call;
+  const value = update.set.get(key);
+  const path = `/vms/${update.vmid}`;
+  if (isDiskKey(key)) {
+    const old = vmOn(core.cluster, call.node, update.vmid)?.config.get(key);
+    const cdrom = [value, old].some(
+      (entry) => entry !== undefined && isCdrom(parseDrive(key, entry)),
+    );
+    core.access.require(who, path, cdrom ? 'VM.Config.CDROM' : 'VM.Config.Disk');
+    return;
+  }
+  if (/^serial\d$/.test(key) && value !== undefined && value !== 'socket') {
+    throw dieWith(`only root can modify '${key}' config for real devices`);
+  }
+  const needed = requiredPrivilege(key);
+  if (needed === null) throw dieWith(`only root can set '${key}' config`);
+  core.access.require(who, path, ...needed);
+  if (/^net\d+$/.test(key)) {
+    const old = vmOn(core.cluster, call.node, update.vmid)?.config.get(key);
+    for (const nic of [value, old]) if (nic !== undefined) checkBridge(call, key, nic);
+  }
+}
+
+/** `SDN.Use` on the bridge, or on the VLAN of it (pve/README 27). */
+export function checkBridge(call: Call, key: string, value: string): void {
+  const nic = parseNic(key, value);
+  const bridge = nic.options.get('bridge');
+  if (bridge === undefined) return;
+  const tag = nic.options.get('tag');
+  const path = `/sdn/zones/localnetwork/${bridge}${tag === undefined ? '' : `/${tag}`}`;
+  call.core.access.require(call.who, path, 'SDN.Use');
+}
+
+function checkDriveStorage(call: Call, key: string, value: string): void {
+  const drive = parseDrive(key, value);
+  if (drive.file === 'none' || drive.file === 'cdrom') return;
+  const split = splitVolid(drive.file);
+  if (split === null) return;
+  const storage = call.core.cluster.storages.check(split.storage, call.node);
+  const path = `/storage/${storage.id}`;
+  if (isCdrom(drive)) {
+    call.core.access.require(call.who, path, 'Datastore.AllocateSpace', 'Datastore.Audit');
+  }
+}
+
+function checkDigest(vm: Vm, update: Update): void {
+  if (update.digest !== undefined && update.digest !== vmDigest(vm)) {
+    throw dieWith('checksum mismatch (file change by other user?)');
+  }
+}
+
+function checkQuorum(call: Call, vmid: number): void {
+  if (call.core.cluster.nodes.get(call.node)?.quorum !== false) return;
+  throw dieWith(
+    `unable to open file '/etc/pve/nodes/${call.node}/qemu-server/${vmid}.conf.tmp.${process.pid % 1000}' - Permission denied`,
+  );
+}
+
+/** Keys that take effect at once on a running VM (api-facts 5.12). */
+const ALWAYS_LIVE =
+  /^(name|description|tags|onboot|protection|startup|shares|ci\w+|ipconfig\d+|nameserver|searchdomain|sshkeys)$/;
+
+/** Under the lock: pending first, then what can be applied now. */
+function apply(call: Call, update: Update): void {
+  const vm = requireVm(call.core.cluster, call.node, update.vmid);
+  checkDigest(vm, update);
+  checkLock(vm);
+  for (const key of update.revert) {
+    vm.pending.delete(key);
+    vm.pendingDelete.delete(key);
+  }
+  for (const key of update.remove) {
+    vm.pending.delete(key);
+    if (vm.config.has(key)) removeKey(call, vm, key, update.force);
+  }
+  for (const [key, value] of update.set) {
+    const stored = storedValue(call, key, value);
+    appendToBoot(vm, key, stored);
+    vm.pendingDelete.delete(key);
+    if (vm.config.get(key) === stored) vm.pending.delete(key);
+    else vm.pending.set(key, stored);
+  }
+  if (vm.running === null) {
+    applyPending(vm);
+    return;
+  }
+  for (const [key, value] of vm.pending) {
+    if (!appliesLive(vm, key)) continue;
+    vm.config.set(key, value);
+    vm.pending.delete(key);
+  }
+  for (const key of vm.pendingDelete) {
+    if (!appliesLive(vm, key)) continue;
+    vm.config.delete(key);
+    vm.pendingDelete.delete(key);
+  }
+}
+
+function appliesLive(vm: Vm, key: string): boolean {
+  if (ALWAYS_LIVE.test(key) || /^net\d+$/.test(key)) return true;
+  const old = vm.config.get(key);
+  // Only the medium of a drive that is there already can be changed.
+  return isDiskKey(key) && old !== undefined && isCdrom(parseDrive(key, old));
+}
+
+function removeKey(call: Call, vm: Vm, key: string, force: boolean): void {
+  const value = vm.config.get(key) ?? '';
+  vm.pendingDelete.add(key);
+  const order = bootOrder(vm.config);
+  if (order?.includes(key) === true) {
+    vm.pending.set('boot', `order=${order.filter((device) => device !== key).join(';')}`);
+  }
+  if (!isDiskKey(key) || isCdrom(parseDrive(key, value))) return;
+  if (vm.config.get('protection') === '1') {
+    throw dieWith(`can't remove drive '${key}' - protection mode enabled`);
+  }
+  const { file } = parseDrive(key, value);
+  const volume = call.core.cluster.storages.lookup(file, call.node);
+  if (force) {
+    if (volume !== undefined) call.core.cluster.storages.remove(volume);
+    return;
+  }
+  for (let index = 0; ; index += 1) {
+    if (vm.config.has(`unused${index}`)) continue;
+    vm.config.set(`unused${index}`, file);
+    return;
+  }
+}
+
+/** A new CD-ROM joins the boot order by itself (pve/README 25). */
+function appendToBoot(vm: Vm, key: string, stored: string): void {
+  if (!isDiskKey(key) || vm.config.has(key) || vm.pending.has(key)) return;
+  if (!isCdrom(parseDrive(key, stored))) return;
+  const order = bootOrder(vm.pending) ?? bootOrder(vm.config);
+  if (order === null || order.includes(key)) return;
+  vm.pending.set('boot', `order=${[...order, key].join(';')}`);
+}
+
+/** The text that ends up in the file: canonical, with sizes and MACs filled in. */
+function storedValue(call: Call, key: string, value: string): string {
+  if (key === 'tags') return normaliseTags(value);
+  if (key === 'description') return value.replace(/\s+$/, '');
+  if (/^net\d+$/.test(key)) return printNic(parseNic(key, value));
+  if (!isDiskKey(key)) return value;
+  const drive = parseDrive(key, value);
+  if (drive.file === 'none' || drive.file === 'cdrom') return printDrive(drive);
+  const volume = call.core.cluster.storages.lookup(drive.file, call.node);
+  if (volume === undefined) throw dieWith(`volume '${drive.file}' does not exist`);
+  drive.options.set('size', printSize(volume.size));
+  if (parseSize(drive.options.get('size') ?? '') === null) drive.options.delete('size');
+  return printDrive(drive);
+}

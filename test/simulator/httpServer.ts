@@ -1,0 +1,288 @@
+import net from 'node:net';
+import tls from 'node:tls';
+import { gzipSync } from 'node:zlib';
+
+/**
+ * pveproxy's HTTP layer, written on the bare TLS socket: node:http would answer where pveproxy stays silent (too many
+ * headers, Expect: 100-continue), would add headers of its own and knows no `506` for HTTP/2 (12-raw-*).
+ */
+export interface Head {
+  method: string;
+  /** Request target as sent, query included. */
+  target: string;
+  version: string;
+  /** Names in lower case. */
+  headers: ReadonlyMap<string, string>;
+  contentLength: number;
+}
+
+export interface Reply {
+  status: number;
+  reason: string;
+  body: Buffer;
+  contentType?: string;
+  /** 401, 595 and the like are sent without a Content-Length (01-auth-no-token). */
+  omitLength?: boolean;
+  extraHeaders?: readonly (readonly [string, string])[];
+  close?: boolean;
+  /** Wait this long (ms) before sending: the 3 s of a failed login. */
+  delayMs?: number;
+}
+
+/** What becomes of a request: an answer, a cut connection, or silence. */
+export type Outcome = Reply | 'reset' | 'hang';
+
+/** What the layer asks after the head was read: go on and read the body, or this instead. */
+export type Gate = { readBody: true; upload: boolean } | { deny: Reply; needsBody: boolean };
+
+export interface RequestHandler {
+  /** Called with the head alone: authentication and everything else that comes before the body. */
+  gate(head: Head): Gate;
+  handle(head: Head, body: Buffer): Promise<Outcome>;
+}
+
+export interface HttpServer {
+  port: number;
+  close(): Promise<void>;
+}
+
+const MAX_HEADER_BYTES = 8192;
+const MAX_HEADERS = 63;
+/** A denied upload larger than this is cut off at once (15-node-fetch-upload-denied-sizes). */
+const DENIED_BODY_LIMIT = 520 * 1024;
+const REQUESTS_PER_CONNECTION = 100;
+
+export interface HttpServerOptions {
+  host: string;
+  port: number;
+  tls: { key: string; cert: string };
+  handler: RequestHandler;
+  /** How long an idle connection, or a body that does not come, is kept; pveproxy: 5000 ms. */
+  idleMs: number;
+}
+
+/** Listens for TLS and, like pveproxy, answers plain HTTP on the same port with a redirect. */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const sockets = new Set<net.Socket>();
+  const secure = tls.createServer(
+    { key: options.tls.key, cert: options.tls.cert, ALPNProtocols: ['http/1.1'] },
+    (socket) => {
+      serveConnection(socket, options);
+    },
+  );
+  secure.on('tlsClientError', () => undefined);
+  const listener = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => undefined);
+    socket.once('data', (first: Buffer) => {
+      socket.pause();
+      socket.unshift(first);
+      if (first[0] === 0x16) secure.emit('connection', socket);
+      else redirectPlainHttp(socket, first, options);
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    listener.once('error', reject);
+    listener.listen(options.port, options.host, resolve);
+  });
+  const address = listener.address();
+  if (address === null || typeof address === 'string') throw new Error('no TCP address');
+  return {
+    port: address.port,
+    close: () =>
+      new Promise((resolve) => {
+        listener.close(() => {
+          resolve();
+        });
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+}
+
+function redirectPlainHttp(socket: net.Socket, first: Buffer, options: HttpServerOptions): void {
+  const line = /^(\S+) (\S+)/.exec(first.toString('latin1'));
+  const host = /\r\nhost: *([^\r\n]+)/i.exec(first.toString('latin1'))?.[1] ?? options.host;
+  const safe = line?.[1] === 'GET' || line?.[1] === 'HEAD';
+  const [status, reason] = safe ? [301, 'Moved Permanently'] : [308, 'Permanent Redirect'];
+  socket.end(
+    encodeReply(
+      {
+        status,
+        reason,
+        body: Buffer.from(reason),
+        extraHeaders: [['Location', `https://${host}${line?.[2] ?? '/'}`]],
+      },
+      { version: '1.1', keepAlive: true, gzip: false },
+    ),
+  );
+}
+
+function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): void {
+  const { handler } = options;
+  let buffered: Buffer = Buffer.alloc(0);
+  let current: { head: Head; gate: Gate } | null = null;
+  let answering = false;
+  let ended = false;
+  let served = 0;
+
+  socket.setTimeout(options.idleMs);
+  socket.on('timeout', () => {
+    if (!answering) socket.destroy();
+  });
+  socket.on('error', () => socket.destroy());
+  socket.on('close', () => {
+    ended = true;
+  });
+
+  const send = (reply: Reply, head: Head | null): void => {
+    if (ended) return;
+    served += 1;
+    const keepAlive = wantsKeepAlive(head, reply, served);
+    const gzip = /\b(gzip|deflate)\b/.test(head?.headers.get('accept-encoding') ?? '');
+    socket.write(encodeReply(reply, { version: head?.version ?? '1.0', keepAlive, gzip }));
+    answering = false;
+    current = null;
+    if (keepAlive) {
+      advance();
+      return;
+    }
+    // What the client still sends is read and dropped, so that the answer is not lost to a reset.
+    ended = true;
+    buffered = Buffer.alloc(0);
+    socket.end();
+    socket.setTimeout(1000, () => socket.destroy());
+  };
+
+  const answer = (reply: Reply, head: Head): void => {
+    answering = true;
+    if (reply.delayMs === undefined || reply.delayMs <= 0) {
+      send(reply, head);
+      return;
+    }
+    const timer = setTimeout(() => {
+      send(reply, head);
+    }, reply.delayMs);
+    socket.once('close', () => {
+      clearTimeout(timer);
+    });
+  };
+
+  const run = async (head: Head, body: Buffer): Promise<void> => {
+    const outcome = await handler.handle(head, body);
+    if (outcome === 'reset') {
+      socket.destroy();
+      return;
+    }
+    if (outcome !== 'hang') answer(outcome, head);
+  };
+
+  const advance = (): void => {
+    if (answering || ended) return;
+    if (current === null) {
+      const end = buffered.indexOf('\r\n\r\n');
+      if (end < 0 && buffered.length <= MAX_HEADER_BYTES) return;
+      const parsed = end < 0 ? 'silence' : parseHead(buffered.subarray(0, end).toString('latin1'));
+      buffered = buffered.subarray(end + 4);
+      if (parsed === 'silence') {
+        // pveproxy's handler dies without an answer; the connection idles out (12-raw-header-too-large).
+        answering = true;
+        setTimeout(() => socket.destroy(), options.idleMs);
+        return;
+      }
+      if ('status' in parsed) {
+        send(parsed, null);
+        return;
+      }
+      const gate = handler.gate(parsed);
+      if ('deny' in gate) {
+        if (gate.needsBody && parsed.contentLength > DENIED_BODY_LIMIT) {
+          socket.destroy();
+          return;
+        }
+        if (!gate.needsBody) {
+          answer(gate.deny, parsed);
+          return;
+        }
+      }
+      current = { head: parsed, gate };
+    }
+    const { head, gate } = current;
+    if (buffered.length < head.contentLength) return;
+    const body = Buffer.from(buffered.subarray(0, head.contentLength));
+    buffered = buffered.subarray(head.contentLength);
+    if ('deny' in gate) {
+      answer(gate.deny, head);
+      return;
+    }
+    answering = true;
+    run(head, body).catch(() => socket.destroy());
+  };
+
+  socket.on('data', (chunk: Buffer) => {
+    if (ended) return;
+    buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk]);
+    advance();
+  });
+}
+
+function parseHead(text: string): Head | Reply | 'silence' {
+  const [requestLine = '', ...lines] = text.split('\r\n');
+  const match = /^(\S+) (\S+) HTTP\/(\d+)\.(\d+)$/.exec(requestLine);
+  if (match === null) return plainReply(506, 'http protocol version not supported');
+  const [, method = '', target = '', major = '', minor = ''] = match;
+  if (major !== '1') {
+    return plainReply(506, `http protocol version ${major}.${minor} not supported`);
+  }
+  if (text.length > MAX_HEADER_BYTES || lines.length > MAX_HEADERS) return 'silence';
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    if (colon <= 0) continue;
+    headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trimStart());
+  }
+  const length = Number(headers.get('content-length') ?? 0);
+  return {
+    method,
+    target,
+    version: `1.${minor}`,
+    headers,
+    contentLength: Number.isInteger(length) && length > 0 ? length : 0,
+  };
+}
+
+/** A reply of the HTTP layer: the reason is the body. */
+export function plainReply(status: number, reason: string, body = reason): Reply {
+  return { status, reason, body: Buffer.from(body), close: true };
+}
+
+function wantsKeepAlive(head: Head | null, reply: Reply, served: number): boolean {
+  if (head === null || reply.close === true || reply.status >= 400) return false;
+  if (served >= REQUESTS_PER_CONNECTION) return false;
+  const connection = (head.headers.get('connection') ?? '').toLowerCase();
+  if (head.version === '1.0') return connection.includes('keep-alive');
+  return !connection.includes('close');
+}
+
+function encodeReply(
+  reply: Reply,
+  wire: { version: string; keepAlive: boolean; gzip: boolean },
+): Buffer {
+  const date = new Date().toUTCString();
+  const compress = wire.gzip && reply.body.length > 1024 && reply.contentType !== undefined;
+  const body = compress ? gzipSync(reply.body) : reply.body;
+  const lines = [
+    `HTTP/${wire.version} ${reply.status} ${reply.reason}`,
+    'Cache-Control: max-age=0',
+    `Connection: ${wire.keepAlive ? 'Keep-Alive' : 'close'}`,
+    `Date: ${date}`,
+    'Pragma: no-cache',
+    ...(reply.extraHeaders ?? []).map(([name, value]) => `${name}: ${value}`),
+    'Server: pve-api-daemon/3.0',
+  ];
+  if (compress) lines.push('Content-Encoding: gzip');
+  if (reply.omitLength !== true) lines.push(`Content-Length: ${body.length}`);
+  if (reply.contentType !== undefined) lines.push(`Content-Type: ${reply.contentType}`);
+  lines.push(`Expires: ${date}`, '', '');
+  return Buffer.concat([Buffer.from(lines.join('\r\n'), 'utf8'), body]);
+}

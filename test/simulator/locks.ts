@@ -1,0 +1,112 @@
+import type { Clock } from './clock.ts';
+import { dieWith } from './errors.ts';
+
+/** Who holds a file lock: released all at once when the worker process dies. */
+export interface LockOwner {
+  log(line: string): void;
+}
+
+export interface LockTable {
+  /**
+   * `flock` with a timeout in cluster seconds; runs `body` under it. Logs `trying to acquire lock...` and ` OK` as
+   * PVE::Tools::lock_file does when it has to wait, and throws `can't lock file '<path>' - got timeout`.
+   */
+  withLock<T>(
+    request: { path: string; shared?: boolean; timeoutSeconds: number; owner: LockOwner },
+    body: () => Promise<T>,
+  ): Promise<T>;
+  /** Frees what a killed process held. */
+  releaseAll(owner: LockOwner): void;
+}
+
+interface Holder {
+  owner: LockOwner;
+  shared: boolean;
+}
+interface Waiter extends Holder {
+  grant: () => void;
+}
+
+export function lockTable(clock: Clock): LockTable {
+  const held = new Map<string, Holder[]>();
+  const waiting = new Map<string, Waiter[]>();
+
+  const compatible = (path: string, shared: boolean): boolean => {
+    const holders = held.get(path) ?? [];
+    return holders.length === 0 || (shared && holders.every((holder) => holder.shared));
+  };
+  const wake = (path: string): void => {
+    const queue = waiting.get(path) ?? [];
+    while (queue.length > 0) {
+      const next = queue[0];
+      if (next === undefined || !compatible(path, next.shared)) return;
+      queue.shift();
+      held.set(path, [...(held.get(path) ?? []), next]);
+      next.grant();
+    }
+  };
+  const release = (path: string, holder: Holder): void => {
+    const rest = (held.get(path) ?? []).filter((entry) => entry !== holder);
+    if (rest.length === 0) held.delete(path);
+    else held.set(path, rest);
+    wake(path);
+  };
+
+  const acquire = async (
+    path: string,
+    shared: boolean,
+    timeoutSeconds: number,
+    owner: LockOwner,
+  ): Promise<Holder> => {
+    if (compatible(path, shared) && (waiting.get(path) ?? []).length === 0) {
+      const holder = { owner, shared };
+      held.set(path, [...(held.get(path) ?? []), holder]);
+      return holder;
+    }
+    owner.log('trying to acquire lock...');
+    let granted = false;
+    const waiter: Waiter = { owner, shared, grant: () => undefined };
+    const turn = new Promise<void>((resolve) => {
+      waiter.grant = () => {
+        granted = true;
+        resolve();
+      };
+    });
+    waiting.set(path, [...(waiting.get(path) ?? []), waiter]);
+    const patience = new AbortController();
+    const timeout = clock.sleep(timeoutSeconds, patience.signal).catch(() => undefined);
+    await Promise.race([turn, timeout]);
+    patience.abort();
+    if (!granted) {
+      waiting.set(
+        path,
+        (waiting.get(path) ?? []).filter((entry) => entry !== waiter),
+      );
+      wake(path);
+      throw dieWith(`can't lock file '${path}' - got timeout`);
+    }
+    owner.log(' OK');
+    return waiter;
+  };
+
+  return {
+    withLock: async ({ path, shared = false, timeoutSeconds, owner }, body) => {
+      const holder = await acquire(path, shared, timeoutSeconds, owner);
+      try {
+        return await body();
+      } finally {
+        release(path, holder);
+      }
+    },
+    releaseAll: (owner) => {
+      for (const [path, holders] of held) {
+        for (const holder of holders) if (holder.owner === owner) release(path, holder);
+      }
+    },
+  };
+}
+
+/** Per node, because `/var/lock` is local. */
+export function vmLockPath(vmid: number): string {
+  return `/var/lock/qemu-server/lock-${vmid}.conf`;
+}

@@ -1,0 +1,93 @@
+import type { Clock } from './clock.ts';
+import { isTemplate, vmFacts, type Cluster, type Vm, type VmStats } from './cluster.ts';
+import type { Times } from './fixture.ts';
+
+/** Statistics older than this are dropped (pmxcfs rrd_entry_is_old). */
+const STATS_LIFETIME_SECONDS = 300;
+
+/** One round of pvestatd on one node: rewrites what `cluster/resources` knows about its guests. */
+export function refreshStats(cluster: Cluster, node: string, clock: Clock): void {
+  const state = cluster.nodes.get(node);
+  if (state === undefined || state.state !== 'up' || !state.pvestatd) return;
+  state.statsAt = clock.now();
+  for (const vm of cluster.vms.values()) {
+    if (vm.node === node) cluster.stats.set(vm.vmid, snapshot(vm, clock));
+  }
+}
+
+function snapshot(vm: Vm, clock: Clock): VmStats {
+  const facts = vmFacts(vm, clock);
+  return {
+    at: clock.now(),
+    values: {
+      name: facts.name,
+      status: facts.status === 'stopped' ? 'stopped' : facts.qmpstatus,
+      template: isTemplate(vm) ? 1 : 0,
+      uptime: facts.uptime,
+      maxcpu: facts.cpus,
+      cpu: facts.status === 'stopped' ? 0 : 0.03,
+      maxmem: facts.maxmem,
+      mem: 0,
+      memhost: 0,
+      maxdisk: facts.maxdisk,
+      disk: 0,
+      netin: facts.status === 'stopped' ? 0 : 220,
+      netout: facts.status === 'stopped' ? 0 : 586,
+      diskread: 0,
+      diskwrite: 0,
+    },
+  };
+}
+
+/** Starts the daemons, one per node; returns what stops them. */
+export function startStatistics(cluster: Cluster, clock: Clock, times: Times): () => void {
+  const stopping = new AbortController();
+  for (const node of cluster.nodes.keys()) {
+    refreshStats(cluster, node, clock);
+    const loop = async (): Promise<void> => {
+      for (;;) {
+        await clock.sleep(times.statsSeconds, stopping.signal);
+        refreshStats(cluster, node, clock);
+      }
+    };
+    loop().catch(() => undefined);
+  }
+  return () => {
+    stopping.abort(new Error('stopped'));
+  };
+}
+
+/**
+ * A guest's row in `cluster/resources`: existence, node, lock and tags are live, everything else is what pvestatd saw
+ * (pve/README 21). A reused VMID shows its predecessor until the next round.
+ */
+export function resourceRow(
+  cluster: Cluster,
+  vm: Vm,
+  clock: Clock,
+): Record<string, string | number> {
+  const row: Record<string, string | number> = {
+    id: `${vm.type}/${vm.vmid}`,
+    vmid: vm.vmid,
+    node: vm.node,
+    type: vm.type,
+    status: 'unknown',
+  };
+  const stats = cluster.stats.get(vm.vmid);
+  if (stats !== undefined && clock.since(stats.at) <= STATS_LIFETIME_SECONDS) {
+    Object.assign(row, stats.values);
+  }
+  const lock = vm.config.get('lock');
+  const tags = vm.config.get('tags');
+  if (lock !== undefined) row['lock'] = lock;
+  if (tags !== undefined && tags !== '') row['tags'] = tags;
+  const ha = cluster.ha.get(vm.vmid);
+  if (ha !== undefined && ha.state !== null) row['hastate'] = ha.state;
+  return row;
+}
+
+/** Are the numbers of a node still shown? */
+export function nodeStatsFresh(cluster: Cluster, node: string, clock: Clock): boolean {
+  const at = cluster.nodes.get(node)?.statsAt ?? null;
+  return at !== null && clock.since(at) <= STATS_LIFETIME_SECONDS;
+}

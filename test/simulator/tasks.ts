@@ -1,0 +1,230 @@
+import type { Clock } from './clock.ts';
+import { textOf } from './errors.ts';
+import type { LockOwner, LockTable } from './locks.ts';
+
+/** One worker process and its log. */
+export interface Task {
+  upid: string;
+  node: string;
+  pid: number;
+  pstart: number;
+  /** Epoch seconds. */
+  starttime: number;
+  type: string;
+  id: string;
+  /** `user@realm!token`. */
+  authId: string;
+  log: string[];
+  running: boolean;
+  /** `OK`, `WARNINGS: n`, the error text, `unexpected status`; absent while running. */
+  exitstatus?: string;
+  endtime?: number;
+  /** Removed from disk: `no such task`. */
+  vanished: boolean;
+}
+
+/** What a worker's body may do. */
+export interface Worker extends LockOwner {
+  task: Task;
+  /** Counts towards `WARNINGS: n` (only `log_warn` does). */
+  warn(line: string): void;
+  /** Cluster seconds; throws `interrupted by signal` when the task is stopped, never returns when it is killed. */
+  sleep(seconds: number): Promise<void>;
+}
+
+/** What a fault makes of a task. */
+export interface TaskFault {
+  /** Ends at once with this text instead of doing its work. */
+  fail?: string;
+  /** The work is done, and then it ends with this text. */
+  failAfter?: string;
+  warnings?: number;
+  /** The worker is killed half a second in: no clean-up, `unexpected status`. */
+  killAfterSeconds?: number;
+  /** The work is done; its log is gone afterwards. */
+  vanish?: boolean;
+  /** Extra cluster seconds before the work starts. */
+  delaySeconds?: number;
+  /** Never ends. */
+  hang?: boolean;
+}
+
+export interface TaskTable {
+  all: Task[];
+  /** Starts a worker and returns its UPID at once. */
+  start(
+    spec: { node: string; type: string; id: string; authId: string },
+    body: (worker: Worker) => Promise<void>,
+  ): string;
+  find(upid: string): Task | undefined;
+  /** SIGTERM: the body may clean up. Resolves when the task has ended. */
+  stop(task: Task): Promise<void>;
+  /** SIGKILL: nothing is cleaned up. */
+  kill(task: Task): void;
+  /** Kills every worker of a node, as a power cut does. */
+  killNode(node: string): void;
+  ended(task: Task): Promise<void>;
+  /** Consulted once for every task that starts. */
+  faultFor: (task: Task) => TaskFault | undefined;
+}
+
+class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+}
+
+export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): TaskTable {
+  const all: Task[] = [];
+  const controls = new Map<
+    string,
+    { stop: AbortController; done: Promise<void>; kill: () => void }
+  >();
+  let nextPid = 0x3a6;
+
+  const finish = (task: Task, exitstatus: string): void => {
+    task.running = false;
+    task.exitstatus = exitstatus.replace(/\n+$/, '').replace(/\n/g, ' ');
+    task.endtime = Math.floor(clock.now() / 1000);
+    if (exitstatus === 'unexpected status') return;
+    if (exitstatus === 'OK') task.log.push('TASK OK');
+    else if (/^WARNINGS: \d+$/.test(exitstatus)) task.log.push(`TASK ${exitstatus}`);
+    else task.log.push(`TASK ERROR: ${task.exitstatus}`);
+  };
+
+  const table: TaskTable = {
+    all,
+    faultFor: () => undefined,
+    find: (upid) => all.find((task) => task.upid === upid && !task.vanished),
+    start: ({ node, type, id, authId }, body) => {
+      const now = clock.now();
+      const starttime = Math.floor(now / 1000);
+      const pid = nextPid;
+      nextPid += 1 + Math.floor(Math.random() * 20);
+      const pstart = Math.floor((now - bootedAt) / 10) + 100_000;
+      const upid = `UPID:${node}:${hex(pid)}:${hex(pstart)}:${hex(starttime)}:${type}:${id}:${authId}:`;
+      const task: Task = {
+        upid,
+        node,
+        pid,
+        pstart,
+        starttime,
+        type,
+        id,
+        authId,
+        log: [],
+        running: true,
+        vanished: false,
+      };
+      all.push(task);
+      const stop = new AbortController();
+      let killed = false;
+      let warnings = 0;
+      let markDone = (): void => undefined;
+      const done = new Promise<void>((resolve) => {
+        markDone = resolve;
+      });
+      const worker: Worker = {
+        task,
+        log: (line) => {
+          if (!killed) task.log.push(line);
+        },
+        warn: (line) => {
+          warnings += 1;
+          task.log.push(`WARN: ${line}`);
+        },
+        sleep: async (seconds) => {
+          if (stop.signal.aborted) throw new Interrupted('interrupted by signal');
+          await clock.sleep(seconds, stop.signal);
+          // A killed process executes nothing more, not even its clean-up.
+          if (killed) await new Promise<never>(() => undefined);
+        },
+      };
+      const kill = (): void => {
+        if (!task.running) return;
+        killed = true;
+        locks.releaseAll(worker);
+        finish(task, 'unexpected status');
+        markDone();
+      };
+      controls.set(upid, { stop, done, kill });
+      const fault = table.faultFor(task);
+      const run = async (): Promise<void> => {
+        // The UPID is on its way to the client before the worker does anything.
+        await clock.sleep(0.02);
+        if (fault?.delaySeconds !== undefined) await worker.sleep(fault.delaySeconds);
+        if (fault?.hang === true) await worker.sleep(1e6);
+        if (fault?.fail !== undefined) throw new Error(fault.fail);
+        await body(worker);
+        if (fault?.failAfter !== undefined) throw new Error(fault.failAfter);
+        warnings += fault?.warnings ?? 0;
+      };
+      if (fault?.killAfterSeconds !== undefined) {
+        void clock.sleep(fault.killAfterSeconds).then(kill);
+      }
+      run()
+        .then(() => {
+          if (!task.running) return;
+          finish(task, warnings > 0 ? `WARNINGS: ${warnings}` : 'OK');
+        })
+        .catch((error: unknown) => {
+          if (!task.running) return;
+          finish(task, error instanceof Interrupted ? 'received interrupt' : textOf(error));
+        })
+        .finally(() => {
+          if (fault?.vanish === true) task.vanished = true;
+          locks.releaseAll(worker);
+          markDone();
+        });
+      return upid;
+    },
+    stop: async (task) => {
+      const control = controls.get(task.upid);
+      if (control === undefined || !task.running) return;
+      control.stop.abort(new Interrupted('interrupted by signal'));
+      const patience = clock.sleep(5);
+      await Promise.race([control.done, patience]);
+      control.kill();
+    },
+    kill: (task) => controls.get(task.upid)?.kill(),
+    killNode: (node) => {
+      for (const task of all) if (task.node === node) controls.get(task.upid)?.kill();
+    },
+    ended: async (task) => {
+      await controls.get(task.upid)?.done;
+    },
+  };
+  return table;
+}
+
+function hex(value: number): string {
+  return value.toString(16).toUpperCase().padStart(8, '0');
+}
+
+export interface ParsedUpid {
+  node: string;
+  pid: number;
+  pstart: number;
+  starttime: number;
+  type: string;
+  id: string;
+  authId: string;
+}
+
+/** `null` when it is not the shape of a UPID (api-facts 2.1). */
+export function parseUpid(upid: string): ParsedUpid | null {
+  const match =
+    /^UPID:([a-zA-Z0-9][a-zA-Z0-9-]*):([0-9A-Fa-f]{8}):([0-9A-Fa-f]{8,9}):([0-9A-Fa-f]{8}):([^:\s/]+):([^:\s/]*):([^:\s/]+):$/.exec(
+      upid,
+    );
+  if (match === null) return null;
+  const [, node = '', pid = '', pstart = '', starttime = '', type = '', id = '', authId = ''] =
+    match;
+  return {
+    node,
+    pid: Number.parseInt(pid, 16),
+    pstart: Number.parseInt(pstart, 16),
+    starttime: Number.parseInt(starttime, 16),
+    type,
+    id,
+    authId,
+  };
+}
