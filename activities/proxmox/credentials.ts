@@ -18,7 +18,9 @@ export interface Trust {
   ca: string[] | null;
 }
 
-const tokenPattern = /^([^\s:/]+@[A-Za-z][A-Za-z0-9._-]*![A-Za-z][A-Za-z0-9._-]*)=([^\s=]+)$/;
+// The whole header value pasted into the file would otherwise pass as a user name.
+const tokenPattern =
+  /^(?!PVEAPIToken=)([^\s:/]+@[A-Za-z][A-Za-z0-9._-]*![A-Za-z][A-Za-z0-9._-]*)=([^\s=]+)$/;
 const pemPattern = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
 /**
