@@ -10,7 +10,7 @@ export interface Problem {
 
 /** `providers[0].proxmox.vmidRange.min: must be below max` */
 export function formatProblem({ path, text }: Problem): string {
-  return path.length === 0 ? text : `${formatPath(path)}: ${text}`;
+  return path.length === 0 ? `the file ${text}` : `${formatPath(path)}: ${text}`;
 }
 
 /** The issues of a strict schema as problems; one unknown key is one problem. `value` is what was parsed. */

@@ -7,6 +7,7 @@ import {
   visit,
   type Document,
   type ErrorCode,
+  type YAMLError,
 } from 'yaml';
 
 /** The file's value, or why there is none. Every problem begins with its line. */
@@ -16,8 +17,9 @@ const words: Partial<Record<ErrorCode, string>> = {
   TAB_AS_INDENT: 'a tab is used for indentation; use spaces',
   DUPLICATE_KEY: 'this key appears twice in the same mapping; keep one of them',
   MULTIPLE_DOCS: 'a second document begins with ---; the file must hold one',
-  BAD_INDENT: 'the indentation does not fit the lines around it',
-  MISSING_CHAR: 'a quote, bracket, comma or colon is missing',
+  BAD_INDENT:
+    'the indentation does not fit the lines around it, or a bracket before it is not closed',
+  MISSING_CHAR: 'a quote, bracket, comma or colon is missing here or before',
   BAD_SCALAR_START: 'a value cannot begin with this character; put the value in quotes',
   BLOCK_AS_IMPLICIT_KEY:
     'a second «key: value» on one line; put the value in quotes or on a line of its own',
@@ -40,7 +42,7 @@ export function readYaml(text: string): YamlResult {
     lines.linePos(offset).line,
     problem,
   ];
-  const found = [...document.errors, ...document.warnings].map(({ code, pos }) =>
+  const found = [...withoutEchoes(document.errors), ...document.warnings].map(({ code, pos }) =>
     at(pos[0], words[code] ?? 'this is not valid YAML'),
   );
   found.push(...structureProblems(document, at));
@@ -77,6 +79,12 @@ function structureProblems(
     },
   });
   return found;
+}
+
+/** One slip in the indentation makes lines after it look wrong too. */
+function withoutEchoes(errors: readonly YAMLError[]): YAMLError[] {
+  const first = errors.find(({ code }) => code === 'BAD_INDENT' || code === 'TAB_AS_INDENT');
+  return errors.filter((error) => error === first || error.code !== 'BAD_INDENT');
 }
 
 /** One problem a line: the parser often stumbles several times over the same mistake. */

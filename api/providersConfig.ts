@@ -19,7 +19,9 @@ export const providersConfigSchema = z.strictObject({
       name: providerName.describe(
         'Name that `spec.provider` of a Proxy uses, and name of the ProviderHealth.',
       ),
-      type: z.literal('proxmox').describe('Kind of the provider; the other key is named after it.'),
+      type: z
+        .literal('proxmox')
+        .describe('`proxmox`; the settings stand under the key of that name.'),
       proxmox: proxmoxConfigSchema,
     }),
   ),

@@ -66,19 +66,21 @@ const template = z.strictObject({
     .optional()
     .transform((value) => value ?? null)
     .describe(
-      'VMID of the template. Needed unless `vmids` names a copy for every node in `nodes`.',
+      'VMID of the template, at least 100; `<key>` is what `placement.image` names. Needed unless `vmids` has a copy for every node in `nodes`.',
     ),
   vmids: z
     .record(nodeName, vmid)
     .default({})
     .transform(bare)
     .describe(
-      'VMID of a copy of the template per node; a VM for that node is cloned from its copy, in place.',
+      'VMIDs of copies of the template, as `<node>: <vmid>`: a VM for that node is cloned from its copy, in place.',
     ),
 });
 
 const machineType = z.strictObject({
-  cores: countAtLeast(1, 8192).describe('CPU cores of the VM.'),
+  cores: countAtLeast(1, 8192).describe(
+    'CPU cores of the VM; `<key>` is what `placement.machineType` names.',
+  ),
   memoryMiB: countAtLeast(1, 64 * 1024 * 1024).describe('Memory of the VM in MiB.'),
   diskGiB: countAtLeast(1, 1024 * 1024)
     .optional()
@@ -137,7 +139,9 @@ export const proxmoxConfigSchema = z.strictObject({
   machineTypes: z.record(catalogueKey, machineType).transform(bare),
   requestTimeoutSeconds: countAtLeast(1, 3600)
     .default(30)
-    .describe('Bound of one API request, answer included. An upload gets one second more per MiB.'),
+    .describe(
+      'Seconds one API request may take, answer included; 1 to 3600. An upload gets one second more per MiB.',
+    ),
   vendorData: orNull(z.string().min(1)).describe(
     "cloud-init vendor-data put on every seed beside the Proxy's user-data. Top-level keys that the user-data has too win over it.",
   ),
@@ -149,10 +153,10 @@ export const proxmoxConfigSchema = z.strictObject({
     ),
   maxClones: countAtLeast(1, 100)
     .default(2)
-    .describe('Clones of the operator that may run at the same time.'),
+    .describe('Clones of the operator that may run at the same time; 1 to 100.'),
   maxDestroys: countAtLeast(1, 100)
     .default(2)
-    .describe('Destroys of the operator that may run at the same time.'),
+    .describe('Destroys of the operator that may run at the same time; 1 to 100.'),
   abortClones: z
     .boolean()
     .default(false)
@@ -168,7 +172,9 @@ export const proxmoxConfigSchema = z.strictObject({
       family: z
         .enum(['ipv4', 'ipv6', 'any'])
         .default('ipv4')
-        .describe('Which addresses of the VM may become the address of the proxy.'),
+        .describe(
+          'Which addresses of a VM may become the address of the proxy: `ipv4`, `ipv6` or `any`.',
+        ),
       cidrs: z
         .array(cidr)
         .default([])
@@ -182,10 +188,14 @@ export const proxmoxConfigSchema = z.strictObject({
       mode: z
         .enum(['delete', 'report'])
         .default('delete')
-        .describe('Whether orphaned VMs and seeds are removed or only reported.'),
+        .describe(
+          '`delete` removes VMs and seeds of ours whose Proxy is gone, `report` only tells about them.',
+        ),
       graceMinutes: countAtLeast(0, 7 * 24 * 60)
         .default(30)
-        .describe('Minutes something must have been an orphan before it is removed.'),
+        .describe(
+          'Minutes something must have been an orphan before it is removed; 0 to 10080 (a week).',
+        ),
     })
     .prefault({}),
   confirmAbsence: orNull(z.string().min(1).max(253)).describe(

@@ -17,12 +17,12 @@ const secretName = withRules(z.string().min(1).max(253), {
   rule: "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
   message:
     'must be the name of a Secret in the namespace of the Proxy: lowercase letters, digits, dashes and dots',
-}).describe('Name of a Secret in the namespace of the Proxy.');
+});
 
 const secretKey = withRules(z.string().min(1).max(253), {
   rule: "self.matches('^[-._a-zA-Z0-9]+$')",
   message: 'must be a key of the Secret: letters, digits, dashes, dots and underscores',
-}).describe('Key inside the Secret whose value is meant.');
+}).describe('Key of that Secret.');
 
 const catalogueKey = z.string().min(1).max(63);
 
@@ -59,27 +59,29 @@ const healthCheckUrl = withRules(z.string().min(1).max(2048), {
 const healthCheck = withRules(
   z.object({
     url: healthCheckUrl,
-    intervalSeconds: seconds(1, 3600).default(30).describe('Seconds between two probes.'),
+    intervalSeconds: seconds(1, 3600)
+      .default(30)
+      .describe('Seconds between two probes, 1 to 3600.'),
     timeoutSeconds: seconds(1, 300)
       .default(10)
-      .describe('Seconds one probe may take; at most intervalSeconds.'),
+      .describe('Seconds one probe may take, 1 to 300 and at most intervalSeconds.'),
     failureThreshold: z
       .int()
       .min(1)
       .max(100)
       .default(3)
-      .describe('Failed probes in a row that make the Proxy unhealthy.'),
+      .describe('Failed probes in a row that make the Proxy unhealthy, 1 to 100.'),
     successThreshold: z
       .int()
       .min(1)
       .max(100)
       .default(1)
-      .describe('Good probes in a row that make the Proxy healthy.'),
+      .describe('Good probes in a row that make the Proxy healthy, 1 to 100.'),
     expectedStatuses: kubernetes(z.array(z.int().min(100).max(599)).min(1).max(50), {
       'x-kubernetes-list-type': 'set',
     })
       .optional()
-      .describe('HTTP statuses that count as good. Default: any 2xx or 3xx.'),
+      .describe('HTTP statuses that count as good, each 100 to 599. Default: any 2xx or 3xx.'),
   }),
   {
     // The API server tries the rule on the bare default {} too, before defaults are filled in.
@@ -124,7 +126,7 @@ const specFields = z.object({
     .min(1)
     .max(65535)
     .default(3128)
-    .describe('TCP port the proxy listens on. A change does not touch the VM.'),
+    .describe('TCP port the proxy listens on, 1 to 65535. A change does not touch the VM.'),
   cloudInit: z
     .string()
     .min(1)
@@ -136,8 +138,11 @@ const specFields = z.object({
   cloudInitFrom: z
     .object({
       secretKeyRef: z
-        .object({ name: secretName, key: secretKey })
-        .describe('Key of a Secret in the namespace of the Proxy.'),
+        .object({
+          name: secretName.describe('Secret with cloud-init, in the namespace of the Proxy.'),
+          key: secretKey,
+        })
+        .describe('Secret and key that hold cloud-init.'),
     })
     .optional()
     .describe(
@@ -146,7 +151,11 @@ const specFields = z.object({
   auth: z
     .object({
       secretRef: z
-        .object({ name: secretName })
+        .object({
+          name: secretName.describe(
+            'Secret with the keys username and password, in the namespace of the Proxy.',
+          ),
+        })
         .describe('Secret with the keys username and password.'),
     })
     .optional()
@@ -168,7 +177,7 @@ const specFields = z.object({
     ),
   drainSeconds: seconds(0, 3600)
     .default(30)
-    .describe('Seconds between leaving the discovery API and stopping the VM.'),
+    .describe('Seconds between leaving the discovery API and stopping the VM, 0 to 3600.'),
   paused: z
     .boolean()
     .default(false)
