@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { parseProxy, type Proxy } from '../../api/proxy.ts';
 import type { CommandResult } from '../../deploy/dev/command.ts';
+import { eventually } from '../support/eventually.ts';
 import { startApiServer, type ApiServer } from './support/apiserver.ts';
 import { accepted, external, managed, refused } from './support/proxyCases.ts';
 
@@ -43,6 +44,11 @@ describe('objects at a real API server', { timeout: 180_000 }, () => {
     server = await startApiServer();
     await succeed(kubectl('apply', '-f', crds));
     await succeed(kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '--all'));
+    // `get` makes kubectl learn the new kinds; what `explain` reads is published a moment after they are established.
+    await eventually(async () => {
+      await succeed(kubectl('get', 'px,ph'));
+      await explain('px.spec');
+    }, 30_000);
   });
   after(() => server.stop());
 
@@ -195,7 +201,10 @@ describe('objects at a real API server', { timeout: 180_000 }, () => {
 
   test('explains the fields of px.spec with their defaults', async () => {
     const text = await explain('px.spec');
-    assert.match(text, /port <integer> TCP port the proxy listens on\..* Default: 3128\./);
+    assert.match(
+      text,
+      /port <integer> TCP port the proxy listens on, 1 to 65535\. .* Default: 3128\./,
+    );
     assert.match(text, /deletionPolicy <string> enum: Delete, Retain What happens to the VM/);
   });
 
