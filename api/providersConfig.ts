@@ -3,12 +3,13 @@ import { z } from 'zod';
 import { formatProblem, problemsOf, type Problem } from './configProblems.ts';
 import { ruleProblems } from './configRules.ts';
 import { readYaml } from './configYaml.ts';
+import { providerNamePattern } from './proxySpec.ts';
 import { proxmoxConfigSchema, type ProxmoxConfig } from './proxmoxConfig.ts';
 
 const providerName = z
   .string()
   .regex(
-    /^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/,
+    new RegExp(providerNamePattern),
     'must be at most 40 lowercase letters, digits and dashes, beginning and ending with a letter or digit',
   );
 
