@@ -45,10 +45,24 @@ export interface KubernetesClient {
   close(): Promise<void>;
 }
 
-/** Configuration as kubectl finds it: `KUBECONFIG`, `~/.kube/config`, in-cluster. Throws when there is none. */
+/**
+ * Configuration as kubectl finds it: `KUBECONFIG`, `~/.kube/config`, in-cluster.
+ * @throws Error with one sentence when there is none or it cannot be read.
+ */
 export function loadKubeConfig(): KubeConfig {
   const config = new KubeConfig();
-  config.loadFromDefault();
+  try {
+    config.loadFromDefault();
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    throw new Error(`The kubeconfig cannot be read: ${text}.`, { cause: error });
+  }
+  // What client-node falls back to when it finds nothing.
+  if (config.getCurrentCluster()?.server === 'http://localhost:8080') {
+    throw new Error(
+      'There is no Kubernetes configuration: set KUBECONFIG to a kubeconfig, or run inside a cluster.',
+    );
+  }
   return config;
 }
 
