@@ -1,6 +1,7 @@
 /** `ProxmoxApi` over HTTP: one method, one request. Paths and parameters as in pve/README and testdata/pve/9.2. */
 import type { z } from 'zod';
-import { ProviderError } from '../providerError.ts';
+import { permanent, transient } from '../providerError.ts';
+import type { ProviderError } from '../providerError.ts';
 import type { CallContext, ProxmoxApi, Upid } from './api.ts';
 import {
   agentInterfacesAnswer,
@@ -31,15 +32,8 @@ import type { Attempt } from './verdict.ts';
 export function upidNode(upid: Upid): string {
   const node = upidPattern.exec(upid)?.groups?.node;
   if (node !== undefined) return node;
-  throw new ProviderError(
-    'Transient',
-    `${JSON.stringify(upid)} is not the UPID of a Proxmox task`,
-    {
-      reason: 'ApiError',
-      scope: 'proxy',
-      goBack: true,
-    },
-  );
+  const problem = `${JSON.stringify(upid)} is not the UPID of a Proxmox task`;
+  throw transient('ApiError', problem, { goBack: true });
 }
 
 type Fields = Omit<Attempt, 'provider' | 'call' | 'method'>;
@@ -266,5 +260,5 @@ function taskFields(verb: string, upid: Upid): Fields {
 
 /** Nothing was sent: a fault of ours, which no retry mends. */
 function internal(message: string): ProviderError {
-  return new ProviderError('Permanent', message, { reason: 'Internal', scope: 'proxy' });
+  return permanent('Internal', message);
 }

@@ -1,9 +1,12 @@
 /** One HTTP client per configured provider, following the config in force; `Providers` of the steps. */
+import type { Logger } from 'pino';
 import type { ProviderConfig, ProvidersConfig } from '../../api/providersConfig.ts';
 import type { Providers } from '../deps.ts';
-import { ProviderError } from '../providerError.ts';
+import { transient } from '../providerError.ts';
+import type { ProviderError } from '../providerError.ts';
 import type { CallContext, ProxmoxApi } from './api.ts';
 import { createProxmoxApi } from './client.ts';
+import { readToken } from './credentials.ts';
 import { createProxmoxHttp } from './http.ts';
 import type { ConnectionSettings, ProxmoxHttp } from './http.ts';
 import { observed } from './observed.ts';
@@ -88,6 +91,24 @@ export function settingsOf({ name, proxmox }: ProviderConfig): ConnectionSetting
   };
 }
 
+/** The two lines a start or reload always shows (specification, Logging). Makes no request. */
+export async function warnAboutSettings(config: ProvidersConfig, log: Logger): Promise<void> {
+  for (const { name, proxmox } of config.providers) {
+    const fields = { provider: name };
+    if (proxmox.insecureSkipTLSVerify) {
+      log.warn(fields, 'WARNING: insecureSkipTLSVerify is set');
+    }
+    try {
+      await readToken(name, proxmox.tokenFile);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      const path = proxmox.tokenFile;
+      const text = 'WARNING: token file is not usable; every call fails until it is';
+      log.warn({ ...fields, path, reason }, text);
+    }
+  }
+}
+
 function keyOf(config: ProviderConfig): string {
   return JSON.stringify(settingsOf(config));
 }
@@ -95,8 +116,7 @@ function keyOf(config: ProviderConfig): string {
 function unknownProvider(name: string, config: ProvidersConfig): ProviderError {
   const known = config.providers.map((one) => one.name).join(', ');
   const remedy = `add it to the providers config; configured are: ${known === '' ? 'none' : known}`;
-  return new ProviderError('Transient', `no provider is named ${JSON.stringify(name)}; ${remedy}`, {
-    reason: 'ProviderUnknown',
+  return transient('ProviderUnknown', `no provider is named ${JSON.stringify(name)}; ${remedy}`, {
     scope: 'provider',
     provider: name,
     remedy,

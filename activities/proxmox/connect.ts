@@ -28,7 +28,7 @@ export class ConnectError extends Error {
 /** Opens connections and knows those not yet open, which undici's own close would leave to their timers. */
 export interface Connector {
   connect: buildConnector.connector;
-  /** Ends attempts still under way. */
+  /** Ends attempts still under way, whose requests gave up. */
   abandon(): void;
 }
 

@@ -79,15 +79,19 @@ export function createProxmoxHttp(
   /** A changed CA file makes a new pool; requests under way end on the old one. */
   function poolFor(trust: Trust): Pool {
     if (open?.version === trust.version) return open.pool;
-    if (open !== null) void retire(open);
+    if (open !== null) retire(open);
     open = createPool(origin, trust, settings, limits);
     return open.pool;
   }
 
-  function retire(old: OpenPool): Promise<void> {
-    const done = old.pool.close().finally(() => closing.delete(done));
+  /** Lets requests under way end, then closes what is left: idle connections and attempts nobody waits for. */
+  function retire(old: OpenPool): void {
+    const done = old.pool
+      .close()
+      .catch(() => old.pool.destroy())
+      .then(() => old.connector.abandon())
+      .finally(() => closing.delete(done));
     closing.add(done);
-    return done;
   }
 
   async function send(call: CallContext, request: HttpRequest): Promise<unknown> {
@@ -117,11 +121,8 @@ export function createProxmoxHttp(
     send,
     tokenId: async () => (await readToken(provider, tokenFile)).id,
     close: async () => {
-      if (open !== null) {
-        open.connector.abandon();
-        void retire(open);
-        open = null;
-      }
+      if (open !== null) retire(open);
+      open = null;
       await Promise.allSettled(closing);
     },
   };

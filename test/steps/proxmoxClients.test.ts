@@ -6,7 +6,7 @@ import { NodeSDK } from '@opentelemetry/sdk-node';
 import { pino } from 'pino';
 import { loadProvidersConfig } from '../../api/providersConfig.ts';
 import type { ProvidersConfig } from '../../api/providersConfig.ts';
-import { createProxmoxClients } from '../../activities/proxmox/clients.ts';
+import { createProxmoxClients, warnAboutSettings } from '../../activities/proxmox/clients.ts';
 import type { RequestSeen } from '../../activities/proxmox/observed.ts';
 import { ProviderError } from '../../activities/providerError.ts';
 import { eventually } from '../support/eventually.ts';
@@ -114,6 +114,24 @@ describe('clients of the configured providers', () => {
       assert.throws(() => clients.api('other', anAttempt()));
       await eventually(() => rig.peer.open() === 0, 2_000);
       await clients.close();
+    }));
+});
+
+describe('warnings at start', () => {
+  it('name a token file that cannot be used and skipped TLS verification, and nothing else', () =>
+    withRig({}, async (rig) => {
+      const { log, lines } = recordingLog();
+      const tokenFile = '/nowhere/token';
+      const config = configOf(rig, { fine: {}, bad: { insecureSkipTLSVerify: true, tokenFile } });
+      await warnAboutSettings(config, log);
+      assert.deepEqual(
+        lines.map(({ provider, msg, path }) => [provider, msg, path]),
+        [
+          ['bad', 'WARNING: insecureSkipTLSVerify is set', undefined],
+          ['bad', 'WARNING: token file is not usable; every call fails until it is', tokenFile],
+        ],
+      );
+      assert.equal(rig.peer.opened(), 0);
     }));
 });
 

@@ -4,6 +4,7 @@ import { rmSync, utimesSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { createProxmoxApi } from '../../activities/proxmox/client.ts';
 import type { ConnectionSettings, HttpLimits } from '../../activities/proxmox/http.ts';
 import type { ProxmoxApi } from '../../activities/proxmox/api.ts';
@@ -46,6 +47,32 @@ function portOf(server: net.Server): number {
   const address = server.address();
   assert.ok(typeof address === 'object' && address !== null);
   return address.port;
+}
+
+/** A listener that accepts nothing any more: its thread sleeps and its queue is full, so the kernel drops SYNs. */
+async function fullListener(): Promise<{ port: number; stop: () => Promise<unknown> }> {
+  const worker = new Worker(
+    `const { parentPort } = require('node:worker_threads');
+     const server = require('node:net').createServer();
+     server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+       parentPort.postMessage(server.address().port);
+       setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));
+     });`,
+    { eval: true },
+  );
+  const port = await new Promise<number>((resolve, reject) => {
+    worker.once('message', resolve).once('error', reject);
+  });
+  const fillers = Array.from({ length: 4 }, () => {
+    const socket = net.connect(port, '127.0.0.1');
+    return socket.on('error', () => undefined);
+  });
+  await eventually(() => fillers.filter((socket) => !socket.connecting).length >= 2);
+  const stop = (): Promise<unknown> => {
+    for (const socket of fillers) socket.destroy();
+    return worker.terminate();
+  };
+  return { port, stop };
 }
 
 describe('certificates', () => {
@@ -126,6 +153,16 @@ describe('connections that do not come to be', () => {
     assert.equal(error.facts.outcomeUnknown, undefined);
     for (const socket of held) socket.destroy();
     server.close();
+  });
+
+  it('a peer that drops connection requests ends at the bound of the TCP connect', async () => {
+    const { port, stop } = await fullListener();
+    const url = `https://127.0.0.1:${port}`;
+    const error = await failureOf(client({ url }, { tcpTimeoutMs: 100 }).start('pve1', 110));
+    assert.equal(asWords(error), 'Transient Unreachable provider');
+    assert.match(error.message, /TCP connect to 127\.0\.0\.1:\d+ failed: .*within 0\.1 s/);
+    assert.equal(error.facts.outcomeUnknown, undefined);
+    await stop();
   });
 
   it('a refused connection is Unreachable and no write can have happened', async () => {
