@@ -1,7 +1,6 @@
 /** Finds the Proxy's VM, or the VMID and template for a new one. Changes nothing. */
 import type { Step } from './deps.ts';
-import { proveListing, requireOnline } from './facts/cluster.ts';
-import { isNotFound, isOutOfReach, permanent, transient } from './providerError.ts';
+import { proveListing } from './facts/cluster.ts';
 import { lockHolder } from './facts/locks.ts';
 import {
   coolingSince,
@@ -10,10 +9,12 @@ import {
   runningClones,
   type RunningClone,
 } from './facts/tasks.ts';
+import { readTemplate } from './facts/template.ts';
 import { claimOf, ownershipOf, readConfig, readStatus } from './facts/vms.ts';
+import { isOutOfReach, transient } from './providerError.ts';
 import type { NodeRow, ProxmoxApi, VmConfig, VmRow } from './proxmox/api.ts';
 import { probe, rowsThatMatter, settle, type SeenVm } from './vm/allocation.ts';
-import { bootDisk, checkTemplate, diskKeys, ideSeedVolid } from './vm/hardware.ts';
+import { bootDisk, diskKeys, ideSeedVolid } from './vm/hardware.ts';
 import { seedVolidFor, vmidCandidates } from './vm/identity.ts';
 import type { Claim } from './vm/ownership.ts';
 import { hibernationLock, isTaskLock, powerOf } from './vm/state.ts';
@@ -52,13 +53,18 @@ export const allocateVmid: Step<AllocateVmidInput, AllocateVmidResult> = async (
   const seen = await Promise.all(
     rowsThatMatter(view.rows, wish).map((row) => look(api, row, input, claim, view)),
   );
+  for (const { vmid, node, verdict } of seen) {
+    if (verdict.kind !== 'foreign') continue;
+    context.log.debug({ vmid, node }, 'proxmox vmid taken by another vm, probing on');
+  }
   const settled = settle(seen, claim) ?? cloneOnItsWay(view, input);
+  if (settled?.kind === 'ours') context.log.debug(settled, 'proxmox vm adopted');
   if (settled !== null) return settled;
 
   await proveListing(api, plan.provider, '/vms');
-  const template = await readTemplate(api, view, plan);
+  const template = await readTemplate(api, view.rows, view.nodes, plan);
   if (vacant === null) throw exhausted(plan, probed.length);
-  context.log.debug({ vmid: vacant, probed }, 'vmid chosen');
+  context.log.debug({ vmid: vacant, probed }, 'proxmox vmid chosen');
   return {
     kind: 'vacant',
     vmid: vacant,
@@ -159,46 +165,6 @@ function cloneOnItsWay(
     return { kind: 'cloning', vmid, node, upid };
   }
   return null;
-}
-
-/** The template, checked: the clone copies its config, so a bad one cannot be mended afterwards. */
-async function readTemplate(
-  api: ProxmoxApi,
-  { rows, nodes }: View,
-  plan: Plan,
-): Promise<{ node: string; config: VmConfig }> {
-  const { templateVmid: vmid, image } = plan;
-  const named = `placement.image "${image}": template VM ${vmid}`;
-  const row = rows.find((candidate) => candidate.vmid === vmid);
-  if (row === undefined) throw unusable(`${named} does not exist`, plan);
-  if (row.type !== 'qemu') throw unusable(`${named} is not a template`, plan);
-  requireOnline(nodes, row.node, `which holds template VM ${vmid}`);
-  requireOnline(nodes, plan.node, 'where the VM is to be made');
-  const config = await templateConfig(api, row);
-  const wantsNetChange = plan.bridge !== null || plan.vlanTag !== null;
-  const wish = { image, vmid, wantsNetChange, diskGiB: plan.diskGiB };
-  const problem = checkTemplate(config.values, wish);
-  if (problem !== null) throw unusable(problem, plan);
-  return { node: row.node, config };
-}
-
-async function templateConfig(api: ProxmoxApi, { node, vmid }: VmRow): Promise<VmConfig> {
-  try {
-    return await api.getVmConfig(node, vmid);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    throw transient(
-      'TemplateUnusable',
-      `template VM ${vmid} is not on ${node} any more (moved or removed); looking again`,
-      { scope: 'provider', node, vmid, goBack: true },
-      error,
-    );
-  }
-}
-
-function unusable(message: string, { image, templateVmid: vmid }: Plan): Error {
-  const remedy = `mend the template, or name another one in proxmox.templates.${image}`;
-  return permanent('TemplateUnusable', message, { scope: 'provider', vmid, remedy });
 }
 
 function exhausted({ provider, vmidMin, vmidMax }: Plan, tried: number): Error {

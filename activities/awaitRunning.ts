@@ -17,8 +17,11 @@ export const awaitRunning: Step<VmStepInput, AwaitRunningResult> = async (deps, 
     context.call.signal.throwIfAborted();
     const found = await findOurVm(deps, api, ref, vm);
     context.heartbeat({ node: found.node, power: found.power });
-    if (hasProcess(found.power)) return { node: found.node };
     const { vmid, node } = found;
+    if (hasProcess(found.power)) {
+      context.log.debug({ node, power: found.power }, 'proxmox vm ensured running');
+      return { node };
+    }
     if (!found.haManaged) {
       const remedy = `look at the VM's console, and on ${node}: qm start ${vmid}`;
       throw transient(

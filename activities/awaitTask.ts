@@ -31,7 +31,7 @@ export const awaitTask: Step<AwaitTaskInput, AwaitTaskResult> = async (deps, con
     context.call.signal.throwIfAborted();
     const task = await lookAtTask(deps, context, api, input);
     context.heartbeat({ upid });
-    if (task?.status === 'stopped') return ended(task, input);
+    if (task?.status === 'stopped') return ended(context, task, input);
     if (task !== null) requireBudget(deps, context, input);
     const waitedMs = Math.max(0, deps.clock.now() - context.scheduledAtMs);
     const { taskMinMs, taskMaxMs } = deps.pace;
@@ -73,13 +73,21 @@ function requireBudget(
   );
 }
 
-function ended(task: TaskStatus, { provider, upid, kind, vmid }: AwaitTaskInput): AwaitTaskResult {
+function ended(
+  { log }: StepContext,
+  task: TaskStatus,
+  { provider, upid, kind, vmid }: AwaitTaskInput,
+): AwaitTaskResult {
   const what = `${purposes[kind]} VM ${vmid}`;
   const exit = task.exitstatus ?? 'unexpected status';
   const end = classifyTaskExit(exit, { provider, what, upid, vmid });
   if (end.kind === 'ok') return { warnings: 0 };
-  if (end.kind === 'warnings') return { warnings: end.count };
+  if (end.kind === 'warnings') {
+    log.debug({ upid, exitstatus: exit }, 'proxmox task finished with warnings');
+    return { warnings: end.count };
+  }
   const { error } = end;
+  log.debug({ upid, exitstatus: exit }, 'proxmox task failed');
   // Nothing there to stop or destroy: what proves it is the next look, not this text.
   if (error.errorClass === 'NotFound' && (kind === 'stop' || kind === 'destroy')) {
     return { warnings: 0 };

@@ -29,7 +29,10 @@ export const destroyVm: Step<DestroyVmInput, DestroyVmResult> = async (deps, con
   const { provider } = input.vm;
   const api = deps.providers.api(provider, context.call);
   const row = await findRow(api, input);
-  if (row === null) return { kind: 'gone' };
+  if (row === null) {
+    context.log.debug('proxmox vm already gone');
+    return { kind: 'gone' };
+  }
   const seen = await readRemovable(deps, context, api, row, input);
   const settled = await settle(api, seen, input);
   if (settled !== null) return settled;

@@ -33,7 +33,10 @@ export const listManagedVms: Step<ListManagedVmsInput, ListManagedVmsResult> = a
   const uidPrefix = ref.uid.slice(0, 8).toLowerCase();
   const matter = rowsThatMatter(rows, { uidPrefix, recorded: [], probed, avoid: [] });
   const found = await Promise.all(matter.map((row) => look(deps, api, row, input)));
-  return { vms: found.filter((vm) => vm !== null) };
+  const vms = found.filter((vm) => vm !== null);
+  const counts = { vms: rows.length, candidates: matter.length, managed: vms.length };
+  context.log.debug(counts, 'proxmox vms listed');
+  return { vms };
 };
 
 async function look(

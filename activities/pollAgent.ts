@@ -26,6 +26,7 @@ export const pollAgent: Step<VmStepInput, PollAgentResult> = async (deps, contex
   requireAgent(found);
   const answer = await askAgent(deps, context, api, plan.provider, found);
   if (answer === null) throw notYet(deps, context, found, 'its guest agent does not answer yet');
+  context.log.trace({ interfaces: answer }, 'proxmox guest agent answered');
   const policy = deps.providers.config(plan.provider).proxmox.address;
   const mac = netMac(found.config.values.net0 ?? '');
   const choice = chooseAddress(answer, mac, policy);
@@ -33,6 +34,7 @@ export const pollAgent: Step<VmStepInput, PollAgentResult> = async (deps, contex
   if (choice.kind === 'none') {
     throw notYet(deps, context, found, 'the guest has no usable address yet');
   }
+  context.log.debug({ ip: choice.ip, node, power: found.power }, 'proxmox vm fetched');
   return { ip: choice.ip, node };
 };
 

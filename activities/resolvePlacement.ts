@@ -6,11 +6,7 @@ import { place } from './vm/placement.ts';
 import type { Plan, ResolvePlacementInput } from '../workflows/contract/steps.ts';
 
 /** Throws Permanent `PlacementInvalid` with the specification's sentences (all of them), Transient `ProviderUnknown`. */
-export const resolvePlacement: Step<ResolvePlacementInput, Plan> = async (
-  deps,
-  _context,
-  input,
-) => {
+export const resolvePlacement: Step<ResolvePlacementInput, Plan> = async (deps, context, input) => {
   const { ref, provider, placement, specHash, deletionPolicy } = input;
   const config = deps.providers.config(provider);
   const result = place(placement, config);
@@ -25,7 +21,7 @@ export const resolvePlacement: Step<ResolvePlacementInput, Plan> = async (
     installationHex: deps.installation.hex,
     specHash,
   });
-  return {
+  const plan: Plan = {
     ...result.placed,
     provider,
     vmName,
@@ -41,4 +37,6 @@ export const resolvePlacement: Step<ResolvePlacementInput, Plan> = async (
     requestBoundMs: proxmox.requestTimeoutSeconds * 1_000,
     abortClones: proxmox.abortClones,
   };
+  context.log.trace(plan, 'proxmox create resolved');
+  return plan;
 };

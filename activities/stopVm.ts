@@ -24,7 +24,10 @@ export const stopVm: Step<StopVmInput, StopVmResult> = async (deps, context, inp
   const { provider } = input.vm;
   const api = deps.providers.api(provider, context.call);
   const row = await findRow(api, input);
-  if (row === null) return { kind: 'gone' };
+  if (row === null) {
+    context.log.debug('proxmox vm already gone');
+    return { kind: 'gone' };
+  }
   await confirmPurpose(deps, input);
   const vm = await readRemovable(deps, context, api, row, input);
   if (vm === null) return { kind: 'gone' };

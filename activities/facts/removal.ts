@@ -12,6 +12,8 @@ import { lockHolder } from './locks.ts';
 import { isRunning } from './tasks.ts';
 import { claimOf, ownershipOf, readConfig, readStatus, vanished, vmAt } from './vms.ts';
 
+const lowestVmid = 100;
+
 /** A VM that is provably ours. Its identity was read at `readAtMs`, after everything else here. */
 export interface RemovableVm {
   vmid: number;
@@ -27,6 +29,8 @@ export interface RemovableVm {
 
 /** The VM's row in a fresh listing; `null` when the listing proves that no VM has this VMID. */
 export async function findRow(api: ProxmoxApi, { vm }: StopVmInput): Promise<VmRow | null> {
+  // Proxmox has no such VMID, so a status that was tampered with costs no request (cases.md 17 d).
+  if (!Number.isSafeInteger(vm.vmid) || vm.vmid < lowestVmid) return null;
   const row = (await api.listVms()).find(({ vmid }) => vmid === vm.vmid);
   if (row !== undefined) return row;
   await proveListing(api, vm.provider, `/vms/${vm.vmid}`);
@@ -142,8 +146,11 @@ function leftAlone(
   verdict: string,
   vmName: string | null,
 ): void {
-  const fields = { vmid, node, vmName, verdict };
-  context.log.info(fields, 'proxmox vm at this vmid is not ours, left alone');
+  const line =
+    verdict === 'unmarked'
+      ? 'proxmox vm carries no proxy-operator mark, left alone'
+      : 'proxmox vm at this vmid is not ours, left alone';
+  context.log.debug({ vmid, node, vmName, verdict }, line);
 }
 
 /**

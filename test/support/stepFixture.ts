@@ -23,16 +23,12 @@ export function aTemplate(vmid: number, changes: Config = {}): Config {
   };
 }
 
-const operator = [
-  ...['VM.Allocate', 'VM.Clone', 'VM.Audit', 'VM.Config.CDROM', 'VM.Config.CPU'],
-  ...['VM.Config.Memory', 'VM.Config.Disk', 'VM.Config.Network', 'VM.Config.Options'],
-  ...['VM.PowerMgmt', 'VM.GuestAgent.Audit', 'Datastore.Audit', 'Datastore.AllocateSpace'],
-  ...['Datastore.AllocateTemplate', 'Sys.Audit', 'SDN.Use'],
-];
-const seeds = [
-  ...['Datastore.Allocate', 'Datastore.AllocateTemplate'],
-  ...['Datastore.AllocateSpace', 'Datastore.Audit'],
-];
+const operator =
+  'VM.Allocate VM.Clone VM.Audit VM.Config.CDROM VM.Config.CPU VM.Config.Memory VM.Config.Disk ' +
+  'VM.Config.Network VM.Config.Options VM.PowerMgmt VM.GuestAgent.Audit Datastore.Audit ' +
+  'Datastore.AllocateSpace Datastore.AllocateTemplate Sys.Audit SDN.Use';
+const seeds =
+  'Datastore.Allocate Datastore.AllocateTemplate Datastore.AllocateSpace Datastore.Audit';
 
 /** Templates 9001 (pve1, local), 9002 (pve1, shared disk) and 9003 (pve2, local). */
 export function stepFixture(changes: Partial<FixtureInput> = {}): FixtureInput {
@@ -47,8 +43,8 @@ export function stepFixture(changes: Partial<FixtureInput> = {}): FixtureInput {
       { id: 'shared-images', type: 'nfs', content: ['images', 'iso'], shared: true },
     ],
     roles: [
-      { id: 'ProxyOperator', privileges: operator },
-      { id: 'ProxyOperatorSeeds', privileges: seeds },
+      { id: 'ProxyOperator', privileges: operator.split(' ') },
+      { id: 'ProxyOperatorSeeds', privileges: seeds.split(' ') },
     ],
     users: [
       { id: 'proxy-operator@pve', tokens: [{ id: 'operator', secret: tokenSecret }] },
