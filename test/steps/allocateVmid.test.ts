@@ -8,7 +8,14 @@ import type { Reason } from '../../workflows/contract/errors.ts';
 import type { AllocateVmidInput } from '../../workflows/contract/steps.ts';
 import { eventually } from '../support/eventually.ts';
 import { aTemplate, stepFixture } from '../support/stepFixture.ts';
-import { expectReason, withSteps, type PlacedVm, type StepRig } from '../support/stepHarness.ts';
+import {
+  expectReason,
+  hurry,
+  longClones,
+  withSteps,
+  type PlacedVm,
+  type StepRig,
+} from '../support/stepHarness.ts';
 
 function looking(
   { ref, plan }: StepRig,
@@ -24,9 +31,6 @@ function looking(
     ...fields,
   };
 }
-
-/** A clone takes about a second of real time. */
-const slowClones = { fixture: stepFixture({ times: { cloneSecondsPerGiB: 6_400 } }) };
 
 async function startClone(rig: StepRig): Promise<string> {
   const { ref, plan, vmid } = rig;
@@ -93,7 +97,7 @@ describe('allocateVmid', () => {
       const upid = await startClone(rig);
       const found = await rig.run(allocateVmid, looking(rig, { recordedVmids: [rig.vmid] }));
       assert.deepEqual(found, { kind: 'cloning', vmid: rig.vmid, node: 'pve1', upid });
-    }, slowClones));
+    }, longClones));
 
   it('waits for a clone to its first VMID that it does not remember, and makes no second one', () =>
     withSteps(async (rig) => {
@@ -101,10 +105,11 @@ describe('allocateVmid', () => {
       const error = expectReason(await rig.refusal(allocateVmid, looking(rig)), 'WaitingForLock');
       assert.match(error.message, /locked \(clone\)/);
       assert.equal(error.facts.lock, 'clone');
+      hurry(rig);
       await rig.finish(upid);
       const found = await rig.run(allocateVmid, looking(rig));
       assert.deepEqual([found.kind, found.vmid], ['ours', rig.vmid]);
-    }, slowClones));
+    }, longClones));
 
   it('gives up a recorded VMID whose clone was killed, naming the line that removes it', () =>
     withSteps(async (rig) => {
@@ -119,14 +124,14 @@ describe('allocateVmid', () => {
       });
       const next = await rig.run(allocateVmid, looking(rig, { avoidVmids: [rig.vmid] }));
       assert.deepEqual([next.kind, next.vmid], ['vacant', rig.vmid + 1]);
-    }, slowClones));
+    }, longClones));
 
   it("does not wait for another's dead clone", () =>
     withSteps(async (rig) => {
       rig.simulator.killTask(await startClone(rig));
       const found = await rig.run(allocateVmid, looking(rig));
       assert.deepEqual([found.kind, found.vmid], ['vacant', rig.vmid + 1]);
-    }, slowClones));
+    }, longClones));
 
   it('does not hand out a VMID that was freed a moment ago, except to who freed it', () =>
     withSteps(async (rig) => {

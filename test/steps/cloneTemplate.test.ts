@@ -5,11 +5,13 @@ import { cloneTemplate } from '../../activities/cloneTemplate.ts';
 import { parseMark } from '../../activities/vm/identity.ts';
 import type { CloneTemplateInput } from '../../workflows/contract/steps.ts';
 import { eventually } from '../support/eventually.ts';
-import { stepFixture } from '../support/stepFixture.ts';
-import { expectReason, withSteps, type StepRig } from '../support/stepHarness.ts';
-
-/** A clone takes about a second of real time. */
-const slowClones = { fixture: stepFixture({ times: { cloneSecondsPerGiB: 6_400 } }) };
+import {
+  expectReason,
+  hurry,
+  longClones,
+  withSteps,
+  type StepRig,
+} from '../support/stepHarness.ts';
 
 function cloning({ ref, plan, vmid }: StepRig, plus = 0): CloneTemplateInput {
   return { ref, plan, vmid: vmid + plus, templateNode: 'pve1' };
@@ -46,9 +48,10 @@ describe('cloneTemplate', () => {
       const first = await rig.run(cloneTemplate, cloning(rig));
       await eventually(() => rig.simulator.cluster.vms.has(rig.vmid));
       assert.deepEqual(await rig.run(cloneTemplate, cloning(rig)), first);
+      hurry(rig);
       await rig.finish(first.upid);
       assert.equal(successfulClones(rig), 1);
-    }, slowClones));
+    }, longClones));
 
   it('takes no VMID that somebody else has', () =>
     withSteps(async (rig) => {
@@ -71,7 +74,7 @@ describe('cloneTemplate', () => {
       assert.equal(error.errorClass, 'Transient');
       assert.ok((error.facts.retryAfterMs ?? 0) > 0);
       assert.equal(rig.sent('POST', /\/clone$/).length, 2);
-    }, slowClones));
+    }, longClones));
 
   it("does not count other people's clones", () =>
     withSteps(async (rig) => {

@@ -8,7 +8,14 @@ import { installationHex, vmNameFor } from '../../activities/vm/identity.ts';
 import type { DeleteSeedInput } from '../../workflows/contract/steps.ts';
 import { eventually } from '../support/eventually.ts';
 import { stepFixture } from '../support/stepFixture.ts';
-import { expectReason, seedOf, withSteps, type StepRig } from '../support/stepHarness.ts';
+import {
+  expectReason,
+  hurry,
+  longClones,
+  seedOf,
+  withSteps,
+  type StepRig,
+} from '../support/stepHarness.ts';
 
 function addSeed(rig: StepRig, node: string): void {
   rig.simulator.cluster.storages.add({
@@ -142,18 +149,16 @@ describe('listManagedVms', () => {
     }));
 
   it('waits for a clone that may be the one it lost', () =>
-    withSteps(
-      async (rig) => {
-        const { ref, plan, vmid } = rig;
-        const { upid } = await rig.run(cloneTemplate, { ref, plan, vmid, templateNode: 'pve1' });
-        await eventually(() => rig.simulator.cluster.vms.has(vmid));
-        const listing = { ref, provider: 'pve' };
-        expectReason(await rig.refusal(listManagedVms, listing), 'WaitingForLock');
-        await rig.finish(upid);
-        assert.equal((await rig.run(listManagedVms, listing)).vms.length, 1);
-      },
-      { fixture: stepFixture({ times: { cloneSecondsPerGiB: 6_400 } }) },
-    ));
+    withSteps(async (rig) => {
+      const { ref, plan, vmid } = rig;
+      const { upid } = await rig.run(cloneTemplate, { ref, plan, vmid, templateNode: 'pve1' });
+      await eventually(() => rig.simulator.cluster.vms.has(vmid));
+      const listing = { ref, provider: 'pve' };
+      expectReason(await rig.refusal(listManagedVms, listing), 'WaitingForLock');
+      hurry(rig);
+      await rig.finish(upid);
+      assert.equal((await rig.run(listManagedVms, listing)).vms.length, 1);
+    }, longClones));
 
   it('is no proof without the right to see VMs', () =>
     withSteps(

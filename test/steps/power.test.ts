@@ -10,6 +10,7 @@ import type { AwaitTaskInput, VmStepInput } from '../../workflows/contract/steps
 import type { Vm } from '../simulator/cluster.ts';
 import { powerOff, powerOn } from '../simulator/power.ts';
 import { eventually } from '../support/eventually.ts';
+import { stepFixture } from '../support/stepFixture.ts';
 import { expectReason, withSteps, type StepRig } from '../support/stepHarness.ts';
 
 function about(rig: StepRig): VmStepInput {
@@ -73,12 +74,15 @@ describe('awaitTask', () => {
 
   it('gives a sign of life with every look and ends with the task', () =>
     withSteps(async (rig) => {
-      const upid = task(rig, (sleep) => sleep(10));
+      const { promise: end, resolve: finish } = Promise.withResolvers<void>();
+      const upid = task(rig, () => end);
       const seen: unknown[] = [];
-      const heartbeat = (details: unknown): void => void seen.push(details);
+      const heartbeat = (details: unknown): void => {
+        seen.push(details);
+        if (seen.length === 3) finish();
+      };
       assert.deepEqual(await rig.run(awaitTask, waiting(upid), { heartbeat }), { warnings: 0 });
-      assert.ok(seen.length > 1);
-      assert.deepEqual(seen[0], { upid });
+      assert.deepEqual(seen.slice(0, 3), [{ upid }, { upid }, { upid }]);
       assert.deepEqual(await rig.run(awaitTask, waiting(upid)), { warnings: 0 });
     }));
 
@@ -124,7 +128,7 @@ describe('awaitTask', () => {
   for (const [title, spoil, reason] of ends) {
     it(`sends the line back to look when its task ${title}`, () =>
       withSteps(async (rig) => {
-        const upid = task(rig, (sleep) => sleep(1_000));
+        const upid = task(rig, () => new Promise(() => undefined));
         spoil(rig, upid);
         const error = await rig.refusal(awaitTask, waiting(upid, 'start'));
         assert.deepEqual([error.facts.reason, error.facts.goBack], [reason, true]);
@@ -192,16 +196,23 @@ describe('awaitRunning', () => {
     }));
 });
 
+/** Guests do not finish booting by themselves. */
+const slowGuests = { fixture: stepFixture({ times: { agentSeconds: 100_000 } }) };
+
+function booted(vm: Vm): void {
+  assert.ok(vm.running);
+  Object.assign(vm.running, { agentUp: true, address: '10.99.1.7' });
+}
+
 describe('pollAgent', () => {
   it('asks again while the guest boots, and then gives the address of net0', () =>
     withSteps(async (rig) => {
       const vm = rig.place();
       powerOn(rig.simulator.core, vm);
       await assert.rejects(rig.run(pollAgent, about(rig)), NotYet);
-      await eventually(() => vm.running?.agentUp === true);
-      const address = vm.running?.address ?? null;
-      assert.deepEqual(await rig.run(pollAgent, about(rig)), { ip: address, node: 'pve1' });
-    }));
+      booted(vm);
+      assert.deepEqual(await rig.run(pollAgent, about(rig)), { ip: '10.99.1.7', node: 'pve1' });
+    }, slowGuests));
 
   it('says what to look at on the guest when the agent stays silent', () =>
     withSteps(async (rig) => {
@@ -209,7 +220,7 @@ describe('pollAgent', () => {
       const error = await rig.refusal(pollAgent, about(rig), longAgo('agent'));
       expectReason(error, 'AgentSilent');
       assert.match(error.message, /qemu-guest-agent.*cloud-init-output\.log.*DHCP/s);
-    }));
+    }, slowGuests));
 
   it('says that the agent option is off', () =>
     withSteps(async (rig) => {
@@ -224,9 +235,9 @@ describe('pollAgent', () => {
       rig.configure({ address: { cidrs: ['192.0.2.0/24'] } });
       const vm = rig.place();
       powerOn(rig.simulator.core, vm);
-      await eventually(() => vm.running?.agentUp === true);
+      booted(vm);
       await assert.rejects(rig.run(pollAgent, about(rig)), NotYet);
-    }));
+    }, slowGuests));
 
   it('does not take the address of another VM on its VMID', () =>
     withSteps(async (rig) => {

@@ -256,7 +256,7 @@ describe('stopVm and destroyVm', () => {
         rig.place({ vmid: 100_500 + index });
         return removing(rig, { vm: rig.vmRef({ vmid: 100_500 + index }) });
       });
-      const action = { kind: 'task', delaySeconds: 50 } as const;
+      const action = { kind: 'task', delaySeconds: 5_000 } as const;
       rig.simulator.faults.push({ method: 'DELETE', path: /\/qemu\/\d+$/, times: 6, action });
       const asked = await Promise.allSettled(inputs.map((one) => rig.run(destroyVm, one)));
       assert.equal(asked.filter(({ status }) => status === 'fulfilled').length, 2);
@@ -270,11 +270,13 @@ describe('stopVm and destroyVm', () => {
       rig.place();
       const { tasks } = rig.simulator.core;
       const spec = { node: 'pve1', type: 'qmstop', id: String(rig.vmid), authId: 'root@pam' };
-      const upid = tasks.start(spec, (worker) => worker.sleep(30));
+      const upid = tasks.start(spec, (worker) => worker.sleep(5_000));
       const error = expectReason(await rig.refusal(destroyVm, removing(rig)), 'WaitingForLock');
       assert.equal(error.facts.upid, upid);
       assert.deepEqual(writes(rig), []);
-      await eventually(() => tasks.find(upid)?.running === false);
+      const stop = tasks.find(upid);
+      assert.ok(stop);
+      await tasks.stop(stop);
       assert.equal((await rig.run(destroyVm, removing(rig))).kind, 'task');
     }));
 

@@ -130,7 +130,9 @@ export async function startSteps(
     sent: (method, path) =>
       simulator.requests.filter((seen) => seen.method === method && path.test(seen.path)),
     close: async () => {
-      await clients.close();
+      const { tasks } = simulator.core;
+      const running = tasks.all.filter((task) => task.running);
+      await Promise.all([clients.close(), ...running.map((task) => tasks.stop(task))]);
       await simulator.close();
       rmSync(ca.dir, { recursive: true });
     },
@@ -211,6 +213,16 @@ function addDisk(simulator: Simulator, { vmid, node }: Vm): void {
     base: null,
     bytes: null,
   });
+}
+
+/** A clone takes a quarter of a minute of real time: it runs for as long as a test needs it to. */
+export const longClones = {
+  fixture: stepFixture({ times: { cloneSecondsPerGiB: 100_000 } }),
+};
+
+/** Lets long work come to its end within a few seconds. */
+export function hurry({ simulator }: StepRig): void {
+  simulator.setTimeScale(0.0001);
 }
 
 /** Fails unless the error has this reason; gives the error back. */
