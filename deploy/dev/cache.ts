@@ -46,7 +46,8 @@ export async function fillCache(
   } catch (error) {
     throw explainWriteFailure(error, cache);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    // Its own failure would hide the one that matters.
+    await rm(folder, { recursive: true, force: true }).catch(() => undefined);
   }
 }
 
@@ -56,7 +57,7 @@ function explainWriteFailure(error: unknown, cache: string): unknown {
     return new UserError(
       `The disk is full: free about 5 GB (cache ${cache}, and Go's own cache for a build), or set EGRESS_PROXIES_CACHE to a folder on another disk.`,
     );
-  if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM')
+  if (code !== undefined && ['EACCES', 'EROFS', 'EPERM', 'ENOTDIR'].includes(code))
     return new UserError(
       `The cache folder ${cache} cannot be written (${code}): set EGRESS_PROXIES_CACHE to a folder you may write.`,
     );

@@ -139,7 +139,10 @@ export function tail(logFile: string): string {
   return (text === '' ? '(nothing)' : text).replace(/^/gm, '    ');
 }
 
+/** Node gives a program that could not be started a negative exit code. */
 function howEnded(child: ChildProcess): string {
   if (child.signalCode !== null) return `signal ${child.signalCode}`;
-  return child.exitCode === null ? 'it could not be run' : `exit code ${child.exitCode}`;
+  return child.exitCode === null || child.exitCode < 0
+    ? 'it could not be run'
+    : `exit code ${child.exitCode}`;
 }

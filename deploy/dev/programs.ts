@@ -85,6 +85,7 @@ function operatorProgram(
     command: process.execPath,
     args: [
       join(checkout, name, 'main.ts'),
+      '--bind-address=127.0.0.1',
       `--metrics-port=${plan.metricsPort}`,
       `--health-port=${plan.healthPort}`,
       ...flags,

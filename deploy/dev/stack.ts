@@ -20,7 +20,8 @@ import type { ProcessName, StackFolder } from './stackFolder.ts';
 import { claimStackPorts } from './stackPorts.ts';
 import type { ClaimedStackPorts, StackPorts } from './stackPorts.ts';
 import { stackProcesses } from './stackProcesses.ts';
-import { temporalClient } from './temporalServer.ts';
+import { temporalCliFor, temporalClient } from './temporalServer.ts';
+import type { TemporalCli } from './temporalServer.ts';
 import { findTools } from './tools.ts';
 
 export interface StackOptions {
@@ -49,6 +50,7 @@ export interface Stack {
   kubernetes: KubernetesFiles;
   kubectl: Kubectl;
   temporal: Client;
+  temporalCli: TemporalCli;
   simulator: SimulatorAccess;
   pages: PageServer;
   providersConfigFile: string;
@@ -144,8 +146,9 @@ async function prepare(
     pages,
     providersConfigFile,
     failure,
+    temporalCli: temporalCliFor(tools.temporal.path, ports.temporal),
     kubectl: kubectlFor(tools.kubectl.path, kubernetes.kubeconfigs.admin, folder.path),
-    simulator: simulatorAccess(simulatorUrl, simulator),
+    simulator: simulatorAccess(simulatorUrl, `http://127.0.0.1:${ports.simulatorAdmin}`, simulator),
     stop: () => (stopped ??= stop()),
   };
 }

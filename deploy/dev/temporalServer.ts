@@ -1,5 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
+import { lastLines, runCommand } from './command.ts';
 import type { ProcessSpec } from './managedProcess.ts';
+import { UserError } from './program.ts';
 
 export const temporalNamespace = 'egress-proxies';
 
@@ -20,6 +22,18 @@ const describeMs = 2_000;
 export function temporalClient(port: number): Client {
   const connection = Connection.lazy({ address: `127.0.0.1:${port}` });
   return new Client({ connection, namespace: temporalNamespace });
+}
+
+/** Temporal's command-line program, set up for one server; returns what it prints. Throws UserError with what it said. */
+export type TemporalCli = (...args: readonly string[]) => Promise<string>;
+
+export function temporalCliFor(program: string, port: number): TemporalCli {
+  const fixed = [`--address=127.0.0.1:${port}`, `--namespace=${temporalNamespace}`];
+  return async (...args) => {
+    const result = await runCommand(program, [...args, ...fixed]);
+    if (result.code === 0) return result.stdout;
+    throw new UserError(`temporal ${args.join(' ')} failed: ${lastLines(result.stderr, 3)}`);
+  };
 }
 
 /** Temporal's own development server, with its UI. Search attributes are registered by our programs. */
