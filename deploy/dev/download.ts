@@ -40,7 +40,9 @@ export async function downloadProgram(
     return source.member === undefined ? file : await unpack(file, source.member, folder, signal);
   } catch (error) {
     if (error instanceof UserError || errorCode(error) === 'ENOSPC') throw error;
-    throw new UserError(`${new URL(source.url).host}: ${reasonOf(error)}`, { cause: error });
+    throw new UserError(`${new URL(source.url).host} cannot be reached (${reasonOf(error)})`, {
+      cause: error,
+    });
   } finally {
     await dispatcher.destroy();
   }

@@ -36,6 +36,8 @@ echo 'Installing npm packages (half a minute; a moment when npm has them cached)
 ) 9>&- &
 progress=$!
 trap 'kill $progress 2>/dev/null || true' EXIT
+# A shell that dies of a signal runs no EXIT trap, and its background jobs ignore Ctrl-C.
+trap 'exit 130' INT TERM
 # No script of a package is needed; Node 24 comes as a plain file.
 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error || fail 'npm could not install the packages (see above): check the network, the registry npm is set up for, and free space (600 MB).'
 node_modules/.bin/node --version >/dev/null 2>&1 || fail 'The Node of this checkout (node_modules/.bin/node) does not run here: Linux on x64 with glibc is needed.'

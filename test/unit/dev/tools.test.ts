@@ -85,7 +85,7 @@ describe('where the tools of the local stack come from', () => {
     await assert.rejects(findTool('etcd', log), {
       name: 'UserError',
       message:
-        'etcd 3.6.5 cannot be had: github.com: ECONNREFUSED; go is not installed: install Go 1.25 or newer (https://go.dev/dl). Put it on PATH, or make one of these work.',
+        'etcd 3.6.5 cannot be had: github.com cannot be reached (ECONNREFUSED); go is not installed: install Go 1.25 or newer (https://go.dev/dl). Put it on PATH, or make one of these work.',
     });
     await assert.rejects(findTool('temporal', log), /python3 is not installed/);
   });
