@@ -1,56 +1,6 @@
 import type { Fixture } from './fixture.ts';
 import { ApiError, forbidden } from './errors.ts';
-
-/** Every privilege of Proxmox VE 9; `Administrator` has them all (13-roles). */
-export const ALL_PRIVILEGES: readonly string[] = [
-  'Datastore.Allocate',
-  'Datastore.AllocateSpace',
-  'Datastore.AllocateTemplate',
-  'Datastore.Audit',
-  'Group.Allocate',
-  'Mapping.Audit',
-  'Mapping.Modify',
-  'Mapping.Use',
-  'Permissions.Modify',
-  'Pool.Allocate',
-  'Pool.Audit',
-  'Realm.Allocate',
-  'Realm.AllocateUser',
-  'SDN.Allocate',
-  'SDN.Audit',
-  'SDN.Use',
-  'Sys.AccessNetwork',
-  'Sys.Audit',
-  'Sys.Console',
-  'Sys.Incoming',
-  'Sys.Modify',
-  'Sys.PowerMgmt',
-  'Sys.Syslog',
-  'User.Modify',
-  'VM.Allocate',
-  'VM.Audit',
-  'VM.Backup',
-  'VM.Clone',
-  'VM.Config.CDROM',
-  'VM.Config.CPU',
-  'VM.Config.Cloudinit',
-  'VM.Config.Disk',
-  'VM.Config.HWType',
-  'VM.Config.Memory',
-  'VM.Config.Network',
-  'VM.Config.Options',
-  'VM.Console',
-  'VM.GuestAgent.Audit',
-  'VM.GuestAgent.FileRead',
-  'VM.GuestAgent.FileSystemMgmt',
-  'VM.GuestAgent.FileWrite',
-  'VM.GuestAgent.Unrestricted',
-  'VM.Migrate',
-  'VM.PowerMgmt',
-  'VM.Replicate',
-  'VM.Snapshot',
-  'VM.Snapshot.Rollback',
-];
+import { ALL_PRIVILEGES, BUILTIN_ROLES } from './privileges.ts';
 
 /** Who asks: `user@realm!token`, or `user@realm` for tasks that root started by hand. */
 export interface Identity {
@@ -70,6 +20,9 @@ export interface AccessControl {
   require(who: Identity, path: string, ...anyOf: readonly string[]): void;
   /** Paths that an unfiltered `GET /access/permissions` lists: the roots and every ACL path. */
   listedPaths(): readonly string[];
+  roles: ReadonlyMap<string, readonly string[]>;
+  /** `pveum aclmod`. */
+  grant(path: string, principal: string, privileges: readonly string[]): void;
   /** Removes ACLs of a destroyed VM (AccessControl remove_vm_access). */
   removePath(path: string): void;
 }
@@ -82,28 +35,11 @@ interface Acl {
   noAccess: boolean;
 }
 
-const ROOTS = [
-  '/',
-  '/access',
-  '/access/groups',
-  '/mapping',
-  '/mapping/dir',
-  '/mapping/hwrng',
-  '/mapping/pci',
-  '/mapping/usb',
-  '/nodes',
-  '/pool',
-  '/sdn',
-  '/storage',
-  '/vms',
-];
+const ROOTS = ['/', '/access', '/access/groups', '/nodes', '/pool', '/sdn', '/storage', '/vms'];
 
 /** Users, tokens, roles and ACLs of a fixture as PVE::AccessControl evaluates them. */
 export function accessControl(fixture: Fixture, now: () => number): AccessControl {
-  const roles = new Map<string, readonly string[]>([
-    ['Administrator', ALL_PRIVILEGES],
-    ['NoAccess', []],
-  ]);
+  const roles = new Map(BUILTIN_ROLES);
   for (const role of fixture.roles) roles.set(role.id, role.privileges);
   let acls: Acl[] = fixture.acls.map((acl) => ({
     path: acl.path,
@@ -152,12 +88,16 @@ export function accessControl(fixture: Fixture, now: () => number): AccessContro
   };
 
   return {
+    roles,
     privilegesOn,
     has,
     require: (who, path, ...anyOf) => {
       if (!has(who, path, ...anyOf)) throw forbidden(`${path}, ${anyOf.join('|')}`);
     },
     listedPaths: () => [...new Set([...ROOTS, ...acls.map((acl) => acl.path)])],
+    grant: (path, principal, privileges) => {
+      acls.push({ path, principal, privileges, propagate: 1, noAccess: false });
+    },
     removePath: (path) => {
       acls = acls.filter((acl) => acl.path !== path);
     },

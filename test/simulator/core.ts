@@ -23,6 +23,8 @@ export interface Core {
   network: ProxyNetwork | null;
   /** Requests that reached a guest's proxy. */
   proxyRequests: { vmid: number; line: string }[];
+  /** The fixture as JSON, for who wants to know what was chosen and what is chance. */
+  fixtureText: string;
   /** The next task of this caller makes a VM of this name (a clone's UPID names only the template). */
   nameNextTask(authId: string, name: string): void;
 }
@@ -75,6 +77,11 @@ export class Listing {
     this.data = data;
     this.total = total;
   }
+}
+
+/** `total` is left out when it is zero (13-tasks-no-sys-audit). */
+export function listBody(listing: Listing): Record<string, unknown> {
+  return { data: listing.data, ...(listing.total === 0 ? {} : { total: listing.total }) };
 }
 
 export function text(params: Params, key: string): string {

@@ -1,6 +1,6 @@
 import type { Identity } from './auth.ts';
 import { isMember } from './cluster.ts';
-import { Listing, type Core, type Endpoint } from './core.ts';
+import { listBody, Listing, type Core, type Endpoint } from './core.ts';
 import {
   ApiError,
   dieWith,
@@ -76,7 +76,7 @@ export function requestHandler(
     const deny = (error: ApiError, needsBody = false, delayed = false): Gate => {
       note(head, null, error.status, error.message);
       const reply = errorReply(error, target.format);
-      if (delayed) reply.delayMs = core.times.authDelaySeconds * 1000 * core.clock.scale;
+      if (delayed) reply.delay = () => core.clock.sleep(core.times.authDelaySeconds);
       return { deny: reply, needsBody };
     };
     if (!['GET', 'POST', 'PUT', 'DELETE'].includes(head.method)) {
@@ -149,7 +149,7 @@ export function requestHandler(
         let file: Upload | null = null;
         if (upload) {
           file = parseUpload(head.headers.get('content-type'), body);
-          if (file === null) return 'hang';
+          if (file === null) return 'silence';
           raw = { ...raw, ...file.fields, filename: file.filename };
         } else if (body.length > 0) {
           raw = { ...parseBody(head.headers.get('content-type'), body), ...raw };
@@ -165,7 +165,9 @@ export function requestHandler(
           upload: file,
           mark,
         });
-        return dataReply(data, target.format, upload);
+        const reply = dataReply(data, target.format, upload);
+        const forwarded = isForwarded(endpoints, head.method, target.segments, entryNode);
+        return forwarded ? { ...reply, upstreamClose: true } : reply;
       } catch (error) {
         if (error instanceof ApiError) return errorReply(error, target.format);
         return errorReply(dieWith(`${textOf(error)}\n`), target.format);
@@ -356,6 +358,20 @@ function route(
   return null;
 }
 
+/** Was the request passed on to pvedaemon or another node? Only GETs reuse that connection (api-facts 1.2). */
+function isForwarded(
+  endpoints: readonly Endpoint[],
+  method: string,
+  segments: readonly string[],
+  entryNode: string,
+): boolean {
+  const found = route(endpoints, method, segments);
+  if (found === null || method === 'GET') return false;
+  const { node } = found.variables;
+  const elsewhere = found.endpoint.proxied === true && node !== undefined && node !== entryNode;
+  return found.endpoint.protected === true || elsewhere;
+}
+
 function matchPath(template: string, segments: readonly string[]): Record<string, string> | null {
   const parts = template.split('/').filter((part) => part !== '');
   const variables: Record<string, string> = {};
@@ -465,8 +481,7 @@ function transportErrorFromPerl(body: string): ApiError {
 }
 
 function dataReply(data: unknown, format: string, close: boolean): Reply {
-  const wrapped =
-    data instanceof Listing ? { data: data.data, total: data.total } : { data: data ?? null };
+  const wrapped = data instanceof Listing ? listBody(data) : { data: data ?? null };
   const body = format === 'extjs' ? { ...wrapped, success: 1 } : wrapped;
   return {
     status: 200,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { BUILTIN_ROLES } from './privileges.ts';
 
 const isoFile = z.strictObject({
   /** File name in `template/iso`. */
@@ -157,7 +158,7 @@ export function loadFixture(path: string): Fixture {
 
 function crossCheck(data: Fixture): string[] {
   const nodes = new Set(data.nodes.map((node) => node.name));
-  const roles = new Set(['Administrator', 'NoAccess', ...data.roles.map((entry) => entry.id)]);
+  const roles = new Set([...BUILTIN_ROLES.keys(), ...data.roles.map((entry) => entry.id)]);
   const problems: string[] = [];
   for (const vm of [...data.vms, ...data.containers]) {
     if (!nodes.has(vm.node)) problems.push(`VM ${vm.vmid}: no node '${vm.node}'`);

@@ -25,12 +25,14 @@ export interface Reply {
   omitLength?: boolean;
   extraHeaders?: readonly (readonly [string, string])[];
   close?: boolean;
-  /** Wait this long (ms) before sending: the 3 s of a failed login. */
-  delayMs?: number;
+  /** Waited for before sending: the 3 s of a failed login. */
+  delay?: () => Promise<void>;
+  /** pvedaemon's own `Connection: close` shows in front of ours (15-node-fetch: `close, Keep-Alive`). */
+  upstreamClose?: boolean;
 }
 
-/** What becomes of a request: an answer, a cut connection, or silence. */
-export type Outcome = Reply | 'reset' | 'hang';
+/** What becomes of a request: an answer, a cut connection, nothing at all, or nothing until the connection idles out. */
+export type Outcome = Reply | 'reset' | 'hang' | 'silence';
 
 /** What the layer asks after the head was read: go on and read the body, or this instead. */
 export type Gate = { readBody: true; upload: boolean } | { deny: Reply; needsBody: boolean };
@@ -154,18 +156,23 @@ function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): voi
     socket.setTimeout(1000, () => socket.destroy());
   };
 
+  const idleOut = (): void => {
+    answering = true;
+    setTimeout(() => socket.destroy(), options.idleMs);
+  };
+
   const answer = (reply: Reply, head: Head): void => {
     answering = true;
-    if (reply.delayMs === undefined || reply.delayMs <= 0) {
+    if (reply.delay === undefined) {
       send(reply, head);
       return;
     }
-    const timer = setTimeout(() => {
-      send(reply, head);
-    }, reply.delayMs);
-    socket.once('close', () => {
-      clearTimeout(timer);
-    });
+    reply.delay().then(
+      () => {
+        send(reply, head);
+      },
+      () => socket.destroy(),
+    );
   };
 
   const run = async (head: Head, body: Buffer): Promise<void> => {
@@ -174,7 +181,9 @@ function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): voi
       socket.destroy();
       return;
     }
-    if (outcome !== 'hang') answer(outcome, head);
+    if (outcome === 'hang') return;
+    if (outcome === 'silence') idleOut();
+    else answer(outcome, head);
   };
 
   const advance = (): void => {
@@ -186,8 +195,7 @@ function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): voi
       buffered = buffered.subarray(end + 4);
       if (parsed === 'silence') {
         // pveproxy's handler dies without an answer; the connection idles out (12-raw-header-too-large).
-        answering = true;
-        setTimeout(() => socket.destroy(), options.idleMs);
+        idleOut();
         return;
       }
       if ('status' in parsed) {
@@ -274,6 +282,7 @@ function encodeReply(
   const lines = [
     `HTTP/${wire.version} ${reply.status} ${reply.reason}`,
     'Cache-Control: max-age=0',
+    ...(reply.upstreamClose === true && wire.keepAlive ? ['Connection: close'] : []),
     `Connection: ${wire.keepAlive ? 'Keep-Alive' : 'close'}`,
     `Date: ${date}`,
     'Pragma: no-cache',

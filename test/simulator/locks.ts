@@ -35,12 +35,14 @@ export function lockTable(clock: Clock): LockTable {
     const holders = held.get(path) ?? [];
     return holders.length === 0 || (shared && holders.every((holder) => holder.shared));
   };
+  // flock keeps no queue: whoever fits is let in, so readers can keep a writer waiting.
   const wake = (path: string): void => {
-    const queue = waiting.get(path) ?? [];
-    while (queue.length > 0) {
-      const next = queue[0];
-      if (next === undefined || !compatible(path, next.shared)) return;
-      queue.shift();
+    for (const next of waiting.get(path) ?? []) {
+      if (!compatible(path, next.shared)) continue;
+      waiting.set(
+        path,
+        (waiting.get(path) ?? []).filter((entry) => entry !== next),
+      );
       held.set(path, [...(held.get(path) ?? []), next]);
       next.grant();
     }
@@ -58,7 +60,7 @@ export function lockTable(clock: Clock): LockTable {
     timeoutSeconds: number,
     owner: LockOwner,
   ): Promise<Holder> => {
-    if (compatible(path, shared) && (waiting.get(path) ?? []).length === 0) {
+    if (compatible(path, shared)) {
       const holder = { owner, shared };
       held.set(path, [...(held.get(path) ?? []), holder]);
       return holder;

@@ -28,6 +28,11 @@ export async function startQemu(core: Core, vm: Vm, worker: Worker): Promise<voi
   if (suspended) {
     worker.log('Resuming suspended VM');
     worker.log(`activating and using '${vm.config.get('vmstate') ?? ''}' as vmstate`);
+    if (core.cluster.storages.lookup(vm.config.get('vmstate') ?? '', vm.node) === undefined) {
+      // A state that QEMU cannot load; the lock stays (07-start-suspended).
+      worker.log('kvm: -loadstate: invalid option');
+      throw dieWith('start failed: QEMU exited with code 1');
+    }
   } else {
     applyPending(vm);
   }

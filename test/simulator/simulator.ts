@@ -1,7 +1,7 @@
 import { accessControl } from './auth.ts';
 import { startAdminServer } from './admin.ts';
 import { scaledClock, type Clock } from './clock.ts';
-import { buildCluster, type Cluster, type NodeState, type Vm } from './cluster.ts';
+import { buildCluster, newVm, type Cluster, type NodeState, type Vm } from './cluster.ts';
 import type { Core } from './core.ts';
 import { requestHandler, type SeenRequest } from './dispatch.ts';
 import { accessEndpoints } from './endpoints/access.ts';
@@ -42,6 +42,8 @@ export interface SimulatorOptions {
   clock?: Clock;
   /** A port for every node's API, not only for the first node's. */
   everyNode?: boolean;
+  /** Real ms after which an idle connection is closed; pveproxy: 5000. */
+  idleMs?: number;
 }
 
 /** An ISO file on a simulated storage. */
@@ -80,12 +82,21 @@ export interface Simulator {
   killTask(upid: string): void;
   /** As if an administrator had run `qm destroy` or pulled the plug. */
   removeVm(vmid: number): void;
+  /** A VM or container made by hand, with the disks its config names. */
+  addGuest(guest: GuestSpec): void;
   powerOffVm(vmid: number): void;
   /** Writes config keys behind the API's back; `null` removes. */
   editConfig(vmid: number, changes: Readonly<Record<string, string | null>>): void;
   /** A round of pvestatd on every node, now. */
   refreshStats(): void;
   close(): Promise<void>;
+}
+
+export interface GuestSpec {
+  vmid: number;
+  type: 'qemu' | 'lxc';
+  node: string;
+  config: Readonly<Record<string, string>>;
 }
 
 export type NodeChange = Pick<NodeState, 'state' | 'quorum' | 'pvedaemon' | 'pmxcfs' | 'pvestatd'>;
@@ -130,7 +141,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
       port: index === 0 ? (options.port ?? 0) : 0,
       tls: options.tls,
       handler: requestHandler(core, node, ENDPOINTS, requests),
-      idleMs: 5000,
+      idleMs: options.idleMs ?? 5000,
     });
     servers.push(server);
     urls[node] = `https://${host}:${server.port}`;
@@ -161,6 +172,9 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     },
     removeVm: (vmid) => {
       removeVm(core, vmid);
+    },
+    addGuest: ({ vmid, type, node, config }) => {
+      cluster.vms.set(vmid, newVm(vmid, type, node, new Map(Object.entries(config))));
     },
     powerOffVm: (vmid) => {
       const vm = cluster.vms.get(vmid);
@@ -226,6 +240,7 @@ async function buildCore(fixture: Fixture, clock: Clock, network: boolean): Prom
     faults: faultQueue(),
     network: network ? await claimNetwork() : null,
     proxyRequests: [],
+    fixtureText: JSON.stringify(fixture),
     nameNextTask: (authId, name) => {
       names.set(authId, name);
     },
@@ -247,7 +262,7 @@ function addDisks(fixture: Fixture, cluster: Cluster, clock: Clock): void {
         name: match[3] ?? '',
         node: storage.shared ? null : vm.node,
         content: 'images',
-        format: /\.qcow2$/.test(drive.file) ? 'qcow2' : 'raw',
+        format: drive.file.endsWith('.qcow2') ? 'qcow2' : 'raw',
         size,
         used: Math.min(size, entry.usedBytes ?? Math.floor(size / 4)),
         ctime: Math.floor(clock.now() / 1000) - 3600,

@@ -29,7 +29,7 @@ export function parseUpload(contentType: string | undefined, body: Buffer): Uplo
     at += delimiter.length;
     const headEnd = body.indexOf('\r\n\r\n', at);
     if (headEnd < 0) throw uploadFailed();
-    const headers = body.subarray(at, headEnd).toString('latin1').split('\r\n');
+    const headers = body.subarray(at, headEnd).toString('utf8').split('\r\n');
     const disposition = headers[0] ?? '';
     if (!/^Content-Disposition: /i.test(disposition)) throw uploadFailed();
     const name = /\bname="([^"]*)"/.exec(disposition)?.[1] ?? '';

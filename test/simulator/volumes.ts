@@ -19,6 +19,8 @@ export interface Volume {
   /** Name of the base volume of a linked clone. */
   base: string | null;
   bytes: Buffer | null;
+  /** Cannot be removed (a busy device): a destroy only warns about it. */
+  stuck?: boolean;
 }
 
 export interface StorageTable {

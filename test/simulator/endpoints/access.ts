@@ -1,6 +1,7 @@
-import { ALL_PRIVILEGES, type Identity } from '../auth.ts';
+import type { Identity } from '../auth.ts';
 import { optionalText, type Core, type Endpoint } from '../core.ts';
 import { forbidden } from '../errors.ts';
+import { BUILTIN_ROLES } from '../privileges.ts';
 import { common } from '../schema.ts';
 
 export const accessEndpoints: readonly Endpoint[] = [
@@ -38,7 +39,12 @@ export const accessEndpoints: readonly Endpoint[] = [
   {
     method: 'GET',
     path: '/access/roles',
-    handler: ({ core, who }) => roleList(core, who),
+    handler: ({ core }) =>
+      [...core.access.roles].map(([roleid, privileges]) => ({
+        roleid,
+        privs: [...privileges].sort().join(','),
+        special: BUILTIN_ROLES.has(roleid) ? 1 : 0,
+      })),
   },
   {
     method: 'GET',
@@ -79,8 +85,4 @@ function permissionTable(
     if (held.size > 0 || keepEmpty) table[path] = Object.fromEntries(held);
   }
   return table;
-}
-
-function roleList(_core: Core, _who: Identity): unknown {
-  return [{ roleid: 'Administrator', special: 1, privs: ALL_PRIVILEGES.join(',') }];
 }

@@ -7,15 +7,25 @@ import { parseNic } from '../vmConfig.ts';
 
 const READ = vmPrivilege('VM.GuestAgent.Audit', 'VM.GuestAgent.Unrestricted');
 
+/** What qemu-ga 10.0 offers (09-agent-info). */
+const COMMANDS =
+  `exec exec-status file-close file-flush file-open file-read file-seek file-write fsfreeze-freeze fsfreeze-freeze-list fsfreeze-status fsfreeze-thaw fstrim get-cpustats get-disks get-diskstats get-fsinfo get-host-name get-load get-memory-block-info get-memory-blocks get-osinfo get-time get-timezone get-users get-vcpus info network-get-interfaces network-get-route ping set-memory-blocks set-time set-user-password set-vcpus shutdown ssh-add-authorized-keys ssh-get-authorized-keys ssh-remove-authorized-keys suspend-disk suspend-hybrid suspend-ram sync sync-delimited`.split(
+    /\s+/,
+  );
+
+/** These end the guest, so there is no answer. */
+const WITHOUT_ANSWER = new Set(['shutdown', 'suspend-disk', 'suspend-hybrid', 'suspend-ram']);
+
+const SUPPORTED = COMMANDS.map((name) => ({
+  name: `guest-${name}`,
+  enabled: true,
+  'success-response': !WITHOUT_ANSWER.has(name),
+}));
+
 export const agentEndpoints: readonly Endpoint[] = [
   command('GET', 'network-get-interfaces', interfaces),
   command('GET', 'info', () => ({ version: '10.0.13', supported_commands: SUPPORTED })),
   command('GET', 'get-osinfo', () => ({
-    id: 'debian',
-    name: 'Debian GNU/Linux',
-    'pretty-name': 'Debian GNU/Linux 13 (trixie)',
-    version: '13 (trixie)',
-    'version-id': '13',
     'kernel-release': '6.12.117+deb13-cloud-amd64',
     'kernel-version': '#1 SMP PREEMPT_DYNAMIC Debian 6.12.117-1 (2026-11-12)',
     machine: 'x86_64',
@@ -23,15 +33,6 @@ export const agentEndpoints: readonly Endpoint[] = [
   command('GET', 'get-host-name', (vm) => ({ 'host-name': vmName(vm) })),
   command('POST', 'ping', () => ({})),
 ];
-
-const SUPPORTED = [
-  'guest-ping',
-  'guest-info',
-  'guest-network-get-interfaces',
-  'guest-get-osinfo',
-  'guest-get-host-name',
-  'guest-shutdown',
-].map((name) => ({ name, enabled: true, 'success-response': name !== 'guest-shutdown' }));
 
 function command(
   method: 'GET' | 'POST',

@@ -30,6 +30,9 @@ import {
 import { requireQuorum } from './power.ts';
 import { checkBridge } from './vmConfigWrite.ts';
 
+/** A clone waits only this long for the locks of source and copy (11-race-clone-same-newid-full). */
+const CLONE_LOCK_SECONDS = 1;
+
 const SCHEMA: Schema = {
   newid: { type: 'integer', format: formats.vmid },
   name: { type: 'string', optional: true, format: formats.dnsName },
@@ -180,26 +183,32 @@ async function run(call: Call, plan: Plan, worker: Worker): Promise<void> {
     vmid,
     worker,
     () =>
-      underVmLock(call, plan.newid, worker, async () => {
-        const copy = createPlaceholder(call, plan, worker);
-        const created: Volume[] = [];
-        try {
-          await copyInto(call, plan, copy, created, worker);
-        } catch (error) {
-          for (const volume of created) core.cluster.storages.remove(volume);
-          core.cluster.vms.delete(plan.newid);
-          throw dieWith(`clone failed: ${textOf(error)}`);
-        }
-        copy.config.delete('lock');
-        if (plan.target !== null) {
-          await worker.sleep(0.1);
-          copy.node = plan.target;
-        }
-        core.cluster.pools
-          .find((pool) => pool.id === plan.pool)
-          ?.members.push(`qemu/${plan.newid}`);
-      }),
-    { shared },
+      underVmLock(
+        call,
+        plan.newid,
+        worker,
+        async () => {
+          const copy = createPlaceholder(call, plan, worker);
+          const created: Volume[] = [];
+          try {
+            await copyInto(call, plan, copy, created, worker);
+          } catch (error) {
+            for (const volume of created) core.cluster.storages.remove(volume);
+            core.cluster.vms.delete(plan.newid);
+            throw dieWith(`clone failed: ${textOf(error)}`);
+          }
+          copy.config.delete('lock');
+          if (plan.target !== null) {
+            await worker.sleep(0.1);
+            copy.node = plan.target;
+          }
+          core.cluster.pools
+            .find((pool) => pool.id === plan.pool)
+            ?.members.push(`qemu/${plan.newid}`);
+        },
+        { timeoutSeconds: CLONE_LOCK_SECONDS },
+      ),
+    { shared, timeoutSeconds: CLONE_LOCK_SECONDS },
   );
 }
 
@@ -289,6 +298,31 @@ async function copyDisk(
   const storage = linked
     ? storages.get(source.storage)
     : (plan.storage ?? storages.get(source.storage));
+  // Images are made under the storage's lock, data is copied outside of it (api-facts 3).
+  const volume = await core.locks(node).withLock(
+    {
+      path: `/var/lock/pve-manager/pve-storage-${storage.id}`,
+      timeoutSeconds: core.times.lockWaitSeconds,
+      owner: worker,
+    },
+    () => allocate(call, plan, { source, storage, linked }, created, worker),
+  );
+  if (linked) return volume;
+  worker.log(`allocated target volume '${volidOf(volume)}'`);
+  await transfer(call, plan, source, storages.path(source), storages.path(volume), worker);
+  return volume;
+}
+
+async function allocate(
+  call: Call,
+  plan: Plan,
+  disk: { source: Volume; storage: StorageFixture; linked: boolean },
+  created: Volume[],
+  worker: Worker,
+): Promise<Volume> {
+  const { core, node } = call;
+  const storages = core.cluster.storages;
+  const { source, storage, linked } = disk;
   const volume = newImage(storages, {
     storage,
     node,
@@ -317,12 +351,7 @@ async function copyDisk(
   } else {
     worker.log(`  Logical volume "${file}" created.`);
   }
-  if (linked) {
-    await worker.sleep(core.times.linkedCloneSeconds);
-    return volume;
-  }
-  worker.log(`allocated target volume '${volidOf(volume)}'`);
-  await transfer(call, plan, source, storages.path(source), storages.path(volume), worker);
+  if (linked) await worker.sleep(core.times.linkedCloneSeconds);
   return volume;
 }
 
@@ -341,17 +370,20 @@ async function transfer(
       ? (source.used / 1024 ** 3) * times.cloneSecondsPerGiB
       : source.used / 1024 / plan.bwlimit;
   try {
+    // Under a rate limit qemu-img reads ahead: all lines but the last come at once (10-task-log-running).
+    const limited = plan.bwlimit !== null && plan.bwlimit > 0;
     for (let part = 0; part <= 28; part += 4) {
       worker.log(progress(source.size, part / 31));
-      await worker.sleep(seconds / 8);
+      if (!limited) await worker.sleep(seconds / 8);
     }
+    worker.log(progress(source.size, 1));
+    if (limited) await worker.sleep(seconds);
   } catch {
     const limit = plan.bwlimit === null ? '' : ` -r ${plan.bwlimit}K`;
     throw new Error(
       `copy failed: command '/usr/bin/qemu-img convert -p -n${limit} -f ${source.format} -O ${source.format} ${from} zeroinit:${to}' failed: interrupted by signal`,
     );
   }
-  worker.log(progress(source.size, 1));
   worker.log(progress(source.size, 1));
 }
 

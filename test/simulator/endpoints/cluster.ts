@@ -184,7 +184,7 @@ function clusterTasks({ core, who }: Call): unknown[] {
   for (const node of core.cluster.nodes.keys()) {
     const own = core.tasks.all.filter((task) => task.node === node && !task.vanished);
     const finished = own.filter((task) => !task.running).slice(-25);
-    for (const task of [...own.filter((entry) => entry.running), ...finished].reverse()) {
+    for (const task of [...own.filter((entry) => entry.running), ...finished].toReversed()) {
       const [user = '', tokenid] = task.authId.split('!');
       rows.push({
         upid: task.upid,

@@ -164,6 +164,10 @@ async function remove(
   }
   vm.config = new Map([['lock', 'destroyed']]);
   for (const volume of owned) {
+    if (volume.stuck === true) {
+      worker.warn(`Could not remove disk '${volidOf(volume)}', check manually: unable to remove`);
+      continue;
+    }
     storages.remove(volume);
     if (!storages.isFileBased(storages.get(volume.storage))) {
       worker.log(`  Logical volume "${volume.name}" successfully removed.`);
@@ -173,7 +177,9 @@ async function remove(
     for (const volume of storages.volumes.filter(
       (entry) => entry.vmid === vm.vmid && (entry.node === null || entry.node === node),
     )) {
-      storages.remove(volume);
+      if (volume.stuck === true)
+        worker.warn(`Could not remove unreferenced disk '${volidOf(volume)}'`);
+      else storages.remove(volume);
     }
   }
   await worker.sleep(core.times.destroySeconds);

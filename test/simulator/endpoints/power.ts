@@ -166,7 +166,21 @@ function suspend(call: Call): unknown {
       await worker.sleep(3);
       powerOff(core, vm);
       const day = new Date(core.clock.now()).toISOString().slice(0, 10);
-      vm.config.set('vmstate', `local:${vmid}/vm-${vmid}-state-suspend-${day}.raw`);
+      const name = `${vmid}/vm-${vmid}-state-suspend-${day}.raw`;
+      core.cluster.storages.add({
+        storage: 'local',
+        name,
+        node,
+        content: 'images',
+        format: 'raw',
+        size: 1024 ** 3,
+        used: 1024 ** 3,
+        ctime: Math.floor(core.clock.now() / 1000),
+        vmid,
+        base: null,
+        bytes: null,
+      });
+      vm.config.set('vmstate', `local:${name}`);
       vm.config.set('lock', 'suspended');
     }),
   );

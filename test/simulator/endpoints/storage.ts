@@ -237,7 +237,7 @@ function parseVolume(params: Call['params']): { storage: string; name: string; v
   const given = text(params, 'volume');
   const split = splitVolid(given) ?? { storage, name: given };
   if (split.storage !== storage) {
-    throw paramError({ volume: `storage ID mismatch (${split.storage} != ${storage})` });
+    throw paramError({ volume: `storage ID mismatch (${split.storage} != ${storage})\n` });
   }
   return { ...split, volid: `${storage}:${split.name}` };
 }
@@ -355,12 +355,11 @@ async function upload(call: Call): Promise<string> {
       const target = storages.path(volume);
       worker.log(`starting file import from: ${temporary}`);
       if (checksum !== undefined && algorithm !== undefined) {
-        worker.log('calculating checksum...');
         const actual = createHash(algorithm).update(data).digest('hex');
         if (actual !== checksum.toLowerCase()) {
           throw dieWith(`checksum mismatch: got '${actual}' != expect '${checksum}'`);
         }
-        worker.log('OK, checksum verified');
+        worker.log('calculating checksum...OK, checksum verified');
       }
       worker.log(`target node: ${node}`);
       worker.log(`target file: ${target}`);
@@ -369,10 +368,7 @@ async function upload(call: Call): Promise<string> {
       await worker.sleep(core.times.uploadSeconds);
       const room = storage.availBytes ?? storage.totalBytes - storages.usedBytes(storage, node);
       if (data.length > room) {
-        worker.log(`cp: error writing '${target}': No space left on device`);
-        throw dieWith(
-          `import failed: command '${copyCommand(call, node, temporary, target)}' failed: exit code 1`,
-        );
+        throw dieWith(`import failed: cp: error writing '${target}': No space left on device`);
       }
       storages.add(volume);
       worker.log('finished file import successfully');

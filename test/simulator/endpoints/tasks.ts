@@ -133,7 +133,7 @@ function list(call: Call): Listing {
     .filter((task) => params['until'] === undefined || task.starttime <= integer(params, 'until'))
     .filter((task) => flag(params, 'errors') !== true || isFailure(task))
     .filter((task) => statusFilter === undefined || statusFilter.includes(kind(task)))
-    .reverse()
+    .toReversed()
     .sort((a, b) => Number(b.running) - Number(a.running));
   const start = integer(params, 'start');
   const limit = params['limit'] === undefined ? 50 : integer(params, 'limit');

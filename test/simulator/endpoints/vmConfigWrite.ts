@@ -81,6 +81,7 @@ export const vmConfigWriteEndpoints: readonly Endpoint[] = [
       const update = prepare(call);
       const upid = startTask(call, 'qmconfig', update.vmid, async (worker) => {
         await underVmLock(call, update.vmid, worker, async () => {
+          worker.log(describeUpdate(update));
           checkQuorum(call, update.vmid);
           try {
             apply(call, update);
@@ -109,6 +110,13 @@ function asTaskError(error: unknown): Error {
   if (!(error instanceof ApiError) || error.errors === undefined) return new Error(textOf(error));
   const details = Object.entries(error.errors).map(([key, value]) => `${key}: ${value}`);
   return new Error(`${error.status} ${error.message}\n${details.join('\n')}`);
+}
+
+/** First line of the task log (14-noquorum-config-post-task-log). */
+function describeUpdate(update: Update): string {
+  const options = [...update.set].map(([key, value]) => `-${key} ${value}`);
+  if (update.remove.length > 0) options.push(`-delete ${update.remove.join(',')}`);
+  return `update VM ${update.vmid}: ${options.join(' ')}`;
 }
 
 interface Update {

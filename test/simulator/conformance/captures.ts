@@ -1,0 +1,154 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { z } from 'zod';
+
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+
+const part = z.union([
+  z.object({ headers: z.array(z.string()), data: z.string() }),
+  z.object({
+    name: z.string(),
+    filename: z.string().optional(),
+    data: z.string().optional(),
+    value: z.string().optional(),
+    bytes: z.number().optional(),
+  }),
+]);
+
+const request = z.looseObject({
+  method: z.string(),
+  path: z.string(),
+  params: z.record(z.string(), z.union([scalar, z.array(scalar)])).nullish(),
+  authorization: z.string().nullish(),
+  headers: z.record(z.string(), z.string()).optional(),
+  rawBody: z.string().optional(),
+  multipartParts: z.array(part).optional(),
+  multipart: z.array(part).optional(),
+  /** Node whose API was asked, in captures of the two-node cluster. */
+  api: z.string().optional(),
+});
+
+const response = z.looseObject({
+  status: z.number().nullish(),
+  statusLine: z.string().nullish(),
+  headers: z.record(z.string(), z.string()).nullish(),
+  body: z.string().nullish(),
+});
+
+const exchange = z.looseObject({
+  note: z.string().nullish(),
+  request,
+  response,
+  elapsedSeconds: z.number().nullish(),
+});
+
+const taskStatus = z.looseObject({ exitstatus: z.string().optional(), type: z.string() });
+const concurrent = z.looseObject({
+  note: z.string().nullish(),
+  concurrent: z.array(
+    z.looseObject({
+      request,
+      response,
+      taskStatus: taskStatus.optional(),
+      taskLog: z.array(z.looseObject({ t: z.string() })).optional(),
+    }),
+  ),
+});
+const raw = z.looseObject({
+  note: z.string().nullish(),
+  rawRequest: z.string(),
+  rawResponse: z.string(),
+});
+const plain = z.looseObject({
+  note: z.string().nullish(),
+  rawResponse: z.string().includes('Location: https://'),
+});
+/** An upload whose body came with pauses. */
+const paused = z.looseObject({
+  note: z.string().nullish(),
+  pausesSeconds: z.array(z.number()),
+  rawResponse: z.string(),
+});
+const sequence = z.looseObject({
+  note: z.string().nullish(),
+  exchanges: z.array(z.looseObject({ t: z.number(), step: z.string(), request, response })),
+});
+
+export type CapturedRequest = z.output<typeof request>;
+export type CapturedResponse = z.output<typeof response>;
+export type Part = z.output<typeof part>;
+
+/** A captured file by what it holds. */
+export type Capture = { name: string } & (
+  | ({ kind: 'exchange' } & z.output<typeof exchange>)
+  | ({ kind: 'concurrent' } & z.output<typeof concurrent>)
+  | ({ kind: 'raw' } & z.output<typeof raw>)
+  | ({ kind: 'plain' } & z.output<typeof plain>)
+  | ({ kind: 'paused' } & z.output<typeof paused>)
+  | ({ kind: 'sequence' } & z.output<typeof sequence>)
+  | { kind: 'other'; why: string }
+);
+
+/** Reads every capture of a folder; files of another shape come back as `other`. */
+export function readCaptures(folder: string): Map<string, Capture> {
+  const captures = new Map<string, Capture>();
+  for (const file of readdirSync(folder).sort()) {
+    if (!file.endsWith('.json')) continue;
+    const name = basename(file, '.json');
+    captures.set(name, classify(name, JSON.parse(readFileSync(join(folder, file), 'utf8'))));
+  }
+  return captures;
+}
+
+function classify(name: string, data: unknown): Capture {
+  const asConcurrent = concurrent.safeParse(data);
+  if (asConcurrent.success) return { name, kind: 'concurrent', ...asConcurrent.data };
+  const asSequence = sequence.safeParse(data);
+  if (asSequence.success) return { name, kind: 'sequence', ...asSequence.data };
+  const asExchange = exchange.safeParse(data);
+  if (asExchange.success) return { name, kind: 'exchange', ...asExchange.data };
+  const asRaw = raw.safeParse(data);
+  if (asRaw.success) return { name, kind: 'raw', ...asRaw.data };
+  const asPaused = paused.safeParse(data);
+  if (asPaused.success) return { name, kind: 'paused', ...asPaused.data };
+  const asPlain = plain.safeParse(data);
+  if (asPlain.success) return { name, kind: 'plain', ...asPlain.data };
+  return { name, kind: 'other', why: 'no exchange, but a table of observations' };
+}
+
+/** Real ms at which the request was sent, from the answer's Date (whole seconds). */
+export function capturedAt(capture: Capture): number | null {
+  switch (capture.kind) {
+    case 'exchange':
+      return dateOf(capture.response, capture.elapsedSeconds ?? 0);
+    case 'concurrent':
+      return dateOf(capture.concurrent[0]?.response, 0);
+    case 'sequence':
+      return dateOf(capture.exchanges[0]?.response, 0);
+    case 'raw':
+    case 'plain':
+    case 'paused':
+      return parseDate(/\r\nDate: ([^\r]+)/.exec(capture.rawResponse)?.[1]);
+    case 'other':
+      return null;
+    default:
+      return null;
+  }
+}
+
+export function dateOf(answer: CapturedResponse | undefined, elapsed: number): number | null {
+  const date = parseDate(answer?.headers?.['Date']);
+  const waited = elapsed > 0 ? elapsed : usualWait(answer?.statusLine ?? '');
+  return date === null ? null : date - waited * 1000;
+}
+
+/** Date is when the answer was made; these take their time, where nobody measured it. */
+function usualWait(statusLine: string): number {
+  if (/ 401 | 595 No route|QEMU guest agent is not running/.test(statusLine)) return 3;
+  return /can't lock file .* got timeout/.test(statusLine) ? 10 : 0;
+}
+
+function parseDate(text: string | undefined): number | null {
+  const ms = text === undefined ? Number.NaN : Date.parse(text);
+  return Number.isNaN(ms) ? null : ms;
+}

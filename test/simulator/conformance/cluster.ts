@@ -1,0 +1,3 @@
+import type { Session } from './replay.ts';
+
+export const clusterSessions: readonly Session[] = [];

@@ -1,0 +1,381 @@
+import {
+  capturedAt,
+  type Capture,
+  type CapturedRequest,
+  type CapturedResponse,
+} from './captures.ts';
+import type { Certificates } from '../certificates.ts';
+import { IDLE_MS, openLab, type Lab } from './lab.ts';
+import { differences, normaliseBody, normaliseText, type NormaliseContext } from './normalise.ts';
+import {
+  encodeRequest,
+  parseAnswer,
+  SECRET,
+  sendPlain,
+  type Answer,
+  type Reaction,
+} from './wire.ts';
+
+/** One step of a session: an exchange to replay, or a set-up between two of them. */
+export type Step =
+  | string
+  | { replay: string; secret?: string; lastFirst?: true }
+  | { setup: string; run: (lab: Lab) => Promise<void> };
+
+/** Exchanges that belong together: one cluster, one history. */
+export interface Session {
+  title: string;
+  fixture: string;
+  /** Before the first exchange. */
+  start: string;
+  steps: readonly Step[];
+}
+
+export type Verdict =
+  | { name: string; verdict: 'reproduced' }
+  | { name: string; verdict: 'differ'; differences: readonly string[] }
+  | { name: string; verdict: 'exempt'; reason: string };
+
+const KNOWN_HEADERS = [
+  'Connection',
+  'Content-Type',
+  'Server',
+  'Cache-Control',
+  'Pragma',
+  'Content-Encoding',
+];
+
+/** Replays one session; a set-up that fails makes everything after it differ, and says so. */
+export async function replaySession(
+  session: Session,
+  captures: ReadonlyMap<string, Capture>,
+  folder: string,
+  tls: Certificates,
+): Promise<Verdict[]> {
+  const lab = await openLab(folder, session.fixture, Date.parse(session.start), tls);
+  const verdicts: Verdict[] = [];
+  let broken: string | null = null;
+  try {
+    for (const step of session.steps) {
+      if (typeof step === 'object' && 'setup' in step) {
+        try {
+          await step.run(lab);
+        } catch (error) {
+          broken = `set-up «${step.setup}» failed: ${error instanceof Error ? error.message : String(error)}`;
+        }
+        continue;
+      }
+      const name = typeof step === 'string' ? step : step.replay;
+      const capture = captures.get(name);
+      if (capture === undefined) continue;
+      const options = typeof step === 'string' ? {} : step;
+      const found = await replayOne(lab, capture, options);
+      if (found.length === 0) verdicts.push({ name, verdict: 'reproduced' });
+      else {
+        const all = broken === null ? found : [broken, ...found];
+        verdicts.push({ name, verdict: 'differ', differences: all });
+      }
+    }
+  } finally {
+    await lab.close();
+  }
+  return verdicts;
+}
+
+async function replayOne(
+  lab: Lab,
+  capture: Capture,
+  options: { secret?: string; lastFirst?: true },
+): Promise<string[]> {
+  const secret = options.secret ?? SECRET;
+  const at = capturedAt(capture);
+  if (at !== null) await lab.clock.advanceTo(at);
+  switch (capture.kind) {
+    case 'exchange':
+      return replayExchange(lab, capture.request, capture.response, {
+        secret,
+        elapsed: capture.elapsedSeconds ?? null,
+      });
+    case 'sequence':
+      return replaySequence(lab, capture);
+    case 'concurrent':
+      return replayConcurrent(lab, capture, options.lastFirst === true);
+    case 'raw':
+      return replayRaw(lab, capture);
+    case 'plain':
+      return replayPlain(lab, capture);
+    case 'paused':
+      return replayPaused(lab, capture);
+    case 'other':
+      return [capture.why];
+    default:
+      return ['unknown kind of capture'];
+  }
+}
+
+async function replayExchange(
+  lab: Lab,
+  request: CapturedRequest,
+  response: CapturedResponse,
+  options: { secret: string; elapsed: number | null },
+): Promise<string[]> {
+  await waitForTask(lab, request, response);
+  const bytes = encodeRequest(request, {
+    text: (text) => rewrite(lab, text),
+    secret: options.secret,
+  });
+  const { reaction, elapsedSeconds } = await lab.exchange(nodeOf(lab, request), bytes);
+  learnUpid(lab, response.body ?? '', reaction);
+  return [
+    ...compareAnswer(lab, request, response, reaction),
+    ...compareElapsed(options.elapsed, elapsedSeconds),
+  ];
+}
+
+/** The capturing client polled until the task had ended; so do we. */
+async function waitForTask(
+  lab: Lab,
+  request: CapturedRequest,
+  response: CapturedResponse,
+): Promise<void> {
+  const captured = /\/tasks\/([^/]+)\/(status|log)$/.exec(request.path)?.[1];
+  if (captured === undefined) return;
+  const finished = /"status":"stopped"|TASK (OK|ERROR|WARNINGS)/.test(response.body ?? '');
+  const upid = lab.upids.get(decodeURIComponent(captured));
+  if (finished && upid !== undefined) await lab.ended(upid);
+}
+
+function nodeOf(lab: Lab, request: CapturedRequest): string {
+  return request.api ?? Object.keys(lab.simulator.urls)[0] ?? '';
+}
+
+/** Captured UPIDs become ours, plain or percent-encoded. */
+function rewrite(lab: Lab, text: string): string {
+  let result = text;
+  for (const [captured, simulated] of lab.upids) {
+    result = result
+      .replaceAll(captured, simulated)
+      .replaceAll(
+        encodeURIComponent(captured).replaceAll('!', '%21'),
+        encodeURIComponent(simulated),
+      )
+      .replaceAll(encodeURIComponent(captured), encodeURIComponent(simulated));
+  }
+  return result;
+}
+
+function learnUpid(lab: Lab, capturedBody: string, reaction: Reaction): void {
+  if (reaction === 'closed') return;
+  const captured = /"data":"(UPID:[^"]+)"/.exec(capturedBody)?.[1];
+  const simulated = /"data":"(UPID:[^"]+)"/.exec(reaction.body)?.[1];
+  if (captured !== undefined && simulated !== undefined) lab.upids.set(captured, simulated);
+}
+
+function contextOf(lab: Lab, request: CapturedRequest | null): NormaliseContext {
+  const chosen = `${lab.simulator.core.fixtureText} ${JSON.stringify(lab.simulator.requests.map((entry) => entry.params))}`;
+  return {
+    knownMacs: new Set(
+      (chosen.match(/\b([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}\b/g) ?? ['00:00:00:00:00:00']).map(
+        (mac) => mac.toUpperCase(),
+      ),
+    ),
+    knownUuids: new Set(
+      chosen.match(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g) ?? [],
+    ),
+    path: (request?.path ?? '').replace(/^\/api2\/json/, '').replace(/\?.*$/, ''),
+  };
+}
+
+function compareAnswer(
+  lab: Lab,
+  request: CapturedRequest,
+  response: CapturedResponse,
+  reaction: Reaction,
+): string[] {
+  const expectsClose = response.status === null || response.status === undefined;
+  if (reaction === 'closed') return expectsClose ? [] : ['connection closed without an answer'];
+  if (expectsClose)
+    return [
+      `captured ${response.statusLine ?? 'no answer'}, simulated ${reaction.status} ${reaction.reason}`,
+    ];
+  const context = contextOf(lab, request);
+  const statusLine = `HTTP/${reaction.version} ${reaction.status} ${reaction.reason}`;
+  return [
+    ...differences(
+      normaliseText(response.statusLine ?? '', context),
+      normaliseText(statusLine, context),
+      'status line',
+    ),
+    ...compareHeaders(response.headers ?? {}, reaction),
+    ...differences(
+      normaliseBody(response.body ?? '', context),
+      normaliseBody(reaction.body, context),
+    ),
+  ];
+}
+
+function compareHeaders(captured: Readonly<Record<string, string>>, answer: Answer): string[] {
+  const found = KNOWN_HEADERS.flatMap((name) =>
+    differences(captured[name], answer.headers[name], `header ${name}`),
+  );
+  for (const name of ['Content-Length', 'Date', 'Expires', 'Location']) {
+    if (name in captured !== name in answer.headers) found.push(`header ${name}: only on one side`);
+  }
+  return found;
+}
+
+/** Long waits (a refused login, a silent agent, a lock) are part of the behaviour. */
+function compareElapsed(captured: number | null, simulated: number): string[] {
+  if (captured === null || (captured < 2 && simulated < 2)) return [];
+  const close = Math.abs(captured - simulated) <= Math.max(1.5, captured * 0.4);
+  return close ? [] : [`took ${captured} s, simulated ${simulated.toFixed(1)} s`];
+}
+
+async function replaySequence(
+  lab: Lab,
+  capture: Extract<Capture, { kind: 'sequence' }>,
+): Promise<string[]> {
+  const start = lab.clock.now();
+  const found: string[] = [];
+  for (const exchange of capture.exchanges) {
+    await lab.clock.advanceTo(start + exchange.t * 1000 - agentWait(exchange.response));
+    const differing = await replayExchange(lab, exchange.request, exchange.response, {
+      secret: SECRET,
+      elapsed: null,
+    });
+    found.push(...differing.map((line) => `${exchange.t} ${exchange.step}: ${line}`));
+  }
+  return found;
+}
+
+/** `t` is when the answer came; a silent agent takes three seconds to give one. */
+function agentWait(response: CapturedResponse): number {
+  return (response.statusLine ?? '').includes('QEMU guest agent is not running') ? 3000 : 0;
+}
+
+/** One after the other, the last one first, a tenth of a second apart: how some races went. */
+async function inTurn(
+  lab: Lab,
+  requests: readonly { node: string; bytes: Buffer }[],
+): Promise<{ reaction: Reaction; elapsedSeconds: number }[]> {
+  const answers: { reaction: Reaction; elapsedSeconds: number }[] = [];
+  for (const { node, bytes } of requests.toReversed()) {
+    answers.unshift(await lab.exchange(node, bytes));
+    await lab.advance(0.05);
+  }
+  return answers;
+}
+
+/** Who of several wins is chance: outcomes are compared as a whole. */
+async function replayConcurrent(
+  lab: Lab,
+  capture: Extract<Capture, { kind: 'concurrent' }>,
+  lastFirst: boolean,
+): Promise<string[]> {
+  const requests = capture.concurrent.map(({ request }) => ({
+    node: nodeOf(lab, request),
+    bytes: encodeRequest(request, { text: (text) => rewrite(lab, text) }),
+  }));
+  const answers = lastFirst ? await inTurn(lab, requests) : await lab.exchangeAll(requests);
+  const expected: unknown[] = [];
+  const actual: unknown[] = [];
+  for (const [index, { request, response, taskStatus, taskLog }] of capture.concurrent.entries()) {
+    const context = contextOf(lab, request);
+    expected.push({
+      request: `${request.method} ${request.path}`,
+      status: response.statusLine,
+      exit: taskStatus?.exitstatus ?? null,
+      log: (taskLog ?? []).map(({ t }) => normaliseRace(t, request, context)),
+    });
+    const reaction = answers[index]?.reaction ?? 'closed';
+    learnUpid(lab, response.body ?? '', reaction);
+    const upid =
+      reaction === 'closed' ? undefined : /"data":"(UPID:[^"]+)"/.exec(reaction.body)?.[1];
+    if (upid !== undefined) await lab.ended(upid);
+    const task = upid === undefined ? undefined : lab.simulator.core.tasks.find(upid);
+    actual.push({
+      request: `${request.method} ${request.path}`,
+      status:
+        reaction === 'closed'
+          ? 'closed'
+          : `HTTP/${reaction.version} ${reaction.status} ${reaction.reason}`,
+      exit: task?.exitstatus ?? null,
+      log: (task?.log ?? []).map((line) => normaliseRace(line, request, context)),
+    });
+  }
+  const sorted = (list: unknown[]): unknown[] =>
+    list
+      .map((item) => JSON.stringify(item))
+      .sort()
+      .map((item): unknown => JSON.parse(item));
+  return differences(sorted(expected), sorted(actual), 'outcomes');
+}
+
+/** Which of several newids got which turn is chance, too. */
+function normaliseRace(line: string, request: CapturedRequest, context: NormaliseContext): string {
+  const newid = request.params?.['newid'];
+  const text = normaliseText(line, context);
+  return typeof newid === 'number' ? text.replaceAll(String(newid), '<newid>') : text;
+}
+
+/** Plain HTTP on the TLS port. */
+async function replayPlain(
+  lab: Lab,
+  capture: Extract<Capture, { kind: 'plain' }>,
+): Promise<string[]> {
+  const location = /\r\nLocation: https:\/\/([^/\r]+)(\S*)/.exec(capture.rawResponse);
+  const bytes = `GET ${location?.[2] ?? '/'} HTTP/1.1\r\nHost: ${location?.[1] ?? ''}\r\n\r\n`;
+  const reaction = await sendPlain(lab.simulator.port, Buffer.from(bytes));
+  return compareRaw(lab, capture.rawResponse, reaction);
+}
+
+/** The pauses shrink with the time that the server waits for more (5 s there, `IDLE_MS` here). */
+async function replayPaused(
+  lab: Lab,
+  capture: Extract<Capture, { kind: 'paused' }>,
+): Promise<string[]> {
+  const bytes = encodeRequest(
+    {
+      method: 'POST',
+      path: '/api2/json/nodes/pve1/storage/proxy-seeds/upload',
+      multipartParts: [
+        { name: 'content', data: 'iso' },
+        { name: 'filename', filename: 'slow.iso', data: '<374784 bytes>' },
+      ],
+    },
+    { text: (text) => text },
+  );
+  const reaction = await lab.sendWithPauses(
+    bytes,
+    capture.pausesSeconds.map((seconds) => (seconds * IDLE_MS) / 5),
+  );
+  if (!capture.rawResponse.startsWith('HTTP/')) {
+    return reaction === 'closed'
+      ? []
+      : [`captured a closed connection, simulated ${reaction.status} ${reaction.reason}`];
+  }
+  return compareRaw(lab, capture.rawResponse, reaction);
+}
+
+async function replayRaw(lab: Lab, capture: Extract<Capture, { kind: 'raw' }>): Promise<string[]> {
+  const bytes = Buffer.from(capture.rawRequest.replace('<secret>', SECRET), 'latin1');
+  const { reaction } = await lab.exchange(Object.keys(lab.simulator.urls)[0] ?? '', bytes);
+  return compareRaw(lab, capture.rawResponse, reaction);
+}
+
+function compareRaw(lab: Lab, captured: string, reaction: Reaction): string[] {
+  const expected = parseAnswer(Buffer.from(captured, 'utf8'), true);
+  if (expected === null)
+    return reaction === 'closed' ? [] : ['captured silence, simulated an answer'];
+  if (reaction === 'closed') return ['connection closed without an answer'];
+  const context = contextOf(lab, null);
+  return [
+    ...differences(
+      normaliseText(`HTTP/${expected.version} ${expected.status} ${expected.reason}`, context),
+      normaliseText(`HTTP/${reaction.version} ${reaction.status} ${reaction.reason}`, context),
+      'status line',
+    ),
+    ...compareHeaders(expected.headers, reaction),
+    ...differences(normaliseBody(expected.body, context), normaliseBody(reaction.body, context)),
+  ];
+}
