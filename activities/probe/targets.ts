@@ -1,0 +1,57 @@
+/** Which addresses a Proxy wants probed, and how. Pure. */
+import type { Proxy } from '../../api/proxy.ts';
+import { proxyWorkflowId } from '../../workflows/contract/messages.ts';
+import type { Thresholds } from './verdict.ts';
+
+export interface ProbeTarget {
+  /** `<uid>|<ip>:<port>`: a changed address starts from nothing. */
+  key: string;
+  uid: string;
+  workflowId: string;
+  namespace: string;
+  name: string;
+  /** The VM that serves, or the one that is to take over. */
+  role: 'serving' | 'replacement';
+  ip: string;
+  port: number;
+  url: string;
+  intervalMs: number;
+  timeoutMs: number;
+  thresholds: Thresholds;
+  expectedStatuses: readonly number[] | null;
+  /** Name of the Secret with the proxy's credentials. */
+  authSecret: string | null;
+  /** What the status says; `null` for a replacement. */
+  published: boolean | null;
+}
+
+/** None for a Proxy under deletion: it serves nobody any more. */
+export function targetsOf(proxy: Proxy, defaultUrl: string): ProbeTarget[] {
+  const { metadata, spec, status } = proxy;
+  if (metadata.deletionTimestamp !== undefined || status.phase === 'Deleting') return [];
+  const { healthCheck } = spec;
+  const common = {
+    uid: metadata.uid,
+    workflowId: proxyWorkflowId(metadata.uid),
+    namespace: metadata.namespace,
+    name: metadata.name,
+    port: spec.port,
+    url: healthCheck.url ?? defaultUrl,
+    intervalMs: healthCheck.intervalSeconds * 1_000,
+    timeoutMs: healthCheck.timeoutSeconds * 1_000,
+    thresholds: { failure: healthCheck.failureThreshold, success: healthCheck.successThreshold },
+    expectedStatuses: healthCheck.expectedStatuses ?? null,
+    authSecret: spec.auth?.secretRef.name ?? null,
+  };
+  const keyOf = (ip: string): string => `${metadata.uid}|${ip}:${spec.port}`;
+  const targets: ProbeTarget[] = [];
+  const { ip } = status;
+  if (ip !== null) {
+    targets.push({ ...common, key: keyOf(ip), role: 'serving', ip, published: status.healthy });
+  }
+  const next = status.replacement?.ip ?? null;
+  if (next !== null && next !== ip) {
+    targets.push({ ...common, key: keyOf(next), role: 'replacement', ip: next, published: null });
+  }
+  return targets;
+}
