@@ -40,6 +40,8 @@ export class FakeKubernetes {
   readonly requests: SeenRequest[] = [];
   readonly events = new Map<string, Json>();
   readonly secrets = new Map<string, Record<string, string>>();
+  /** UIDs of namespaces, by name. */
+  readonly namespaces = new Map<string, string>();
   /** Close every new watch right after its headers. */
   closeWatchesAtOnce = false;
   /** Answer watches of a version older than this with an ERROR event of code 410. */
@@ -161,6 +163,8 @@ export class FakeKubernetes {
     }
     const [, namespace = '', kind = '', name = '', sub] =
       /\/namespaces\/([^/]+)\/([^/]+)(?:\/([^/]+))?(?:\/([^/]+))?$/.exec(url.pathname) ?? [];
+    const uid = this.namespaces.get(url.pathname.replace('/api/v1/namespaces/', ''));
+    if (uid !== undefined) return send(response, 200, { kind: 'Namespace', metadata: { uid } });
     if (watch) return this.#watch(url, response);
     if (url.pathname === `${proxiesPath}/proxies`) return this.#list(url, response);
     if (kind === 'secrets') return this.#secret(response, namespace, name);
