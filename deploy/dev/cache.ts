@@ -55,7 +55,7 @@ function explainWriteFailure(error: unknown, cache: string): unknown {
   const code = errorCode(error);
   if (code === 'ENOSPC' || /no space left on device/i.test(messageOf(error)))
     return new UserError(
-      `The disk is full: free about 5 GB (cache ${cache}, and Go's own cache for a build), or set EGRESS_PROXIES_CACHE to a folder on another disk.`,
+      `The disk is full: free about 4 GB (cache ${cache}, and Go's own cache for a build), or set EGRESS_PROXIES_CACHE to a folder on another disk.`,
     );
   if (code !== undefined && ['EACCES', 'EROFS', 'EPERM', 'ENOTDIR'].includes(code))
     return new UserError(

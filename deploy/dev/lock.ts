@@ -39,32 +39,40 @@ export async function tryLock(name: string, what: string): Promise<Lock | undefi
   };
 }
 
-/** Waits until the lock is free and takes it; `onWait` is told each holder it waits for. */
+/** Waits until the lock is free and takes it; `onWait` is told each holder it waits for. Throws the signal's reason. */
 export async function waitForLock(
   name: string,
   what: string,
   onWait: (holder: LockHolder) => void,
+  signal: AbortSignal,
 ): Promise<Lock> {
   for (;;) {
+    signal.throwIfAborted();
     const lock = await tryLock(name, what);
     if (lock !== undefined) return lock;
-    await untilReleased(name, onWait);
+    await untilReleased(name, onWait, signal);
   }
 }
 
 /** The holder of a lock, undefined when it is free. */
 export async function lockHolder(name: string): Promise<LockHolder | undefined> {
   const answer: { holder?: LockHolder } = {};
-  await untilReleased(name, (holder, socket) => {
-    answer.holder = holder;
-    socket.destroy();
-  });
+  const asked = new AbortController();
+  await untilReleased(
+    name,
+    (holder) => {
+      answer.holder = holder;
+      asked.abort();
+    },
+    asked.signal,
+  );
   return answer.holder;
 }
 
 function untilReleased(
   name: string,
-  onHolder: (holder: LockHolder, socket: Socket) => void,
+  onHolder: (holder: LockHolder) => void,
+  signal: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ path: socketPath(name) });
@@ -73,11 +81,16 @@ function untilReleased(
       const complete = text.includes('\n');
       text += piece;
       const line = /^(\d+) (.*)\n/.exec(text);
-      if (!complete && line !== null)
-        onHolder({ pid: Number(line[1]), what: line[2] ?? '' }, socket);
+      if (!complete && line !== null) onHolder({ pid: Number(line[1]), what: line[2] ?? '' });
     });
     // Refused means that it was released in the meantime.
-    socket.on('error', () => undefined).on('close', () => resolve());
+    socket.on('error', () => undefined);
+    const leave = (): void => void socket.destroy();
+    signal.addEventListener('abort', leave, { once: true });
+    socket.on('close', () => {
+      signal.removeEventListener('abort', leave);
+      resolve();
+    });
   });
 }
 

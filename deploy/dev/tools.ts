@@ -5,6 +5,7 @@ import { runCommand } from './command.ts';
 import { downloadProgram } from './download.ts';
 import { buildGoProgram } from './goBuild.ts';
 import { waitForLock } from './lock.ts';
+import type { Lock } from './lock.ts';
 import { UserError, messageOf } from './program.ts';
 import type { Log } from './program.ts';
 import { withProgress } from './progress.ts';
@@ -39,9 +40,7 @@ export async function findTool(
   const found: FoundTool = { path: join(cache, key, name), version: tool.version, from: 'cache' };
   if (await exists(found.path)) return found;
   const title = `${name} ${tool.version}`;
-  const lock = await waitForLock(`${cache}/${key}`, `fetching ${title}`, (holder) =>
-    log(`${title}: waiting for process ${holder.pid}, which is ${holder.what}`),
-  );
+  const lock = await waitForTurn(`${cache}/${key}`, title, log, signal);
   try {
     // Whoever held the lock may have put it there.
     if (!(await exists(found.path)))
@@ -50,6 +49,31 @@ export async function findTool(
     lock.release();
   }
   return found;
+}
+
+/** Another checkout may be fetching the same: then that is said at once and every 10 s. */
+async function waitForTurn(
+  lockName: string,
+  title: string,
+  log: Log,
+  signal: AbortSignal,
+): Promise<Lock> {
+  const waiting = { holder: '' };
+  return withProgress(
+    (line) => void (waiting.holder === '' || log(line)),
+    `${title}: waiting for another process`,
+    () =>
+      waitForLock(
+        lockName,
+        `fetching ${title}`,
+        ({ pid, what }) => {
+          waiting.holder = `process ${pid} is ${what}`;
+          log(`${title}: ${waiting.holder}, waiting for it`);
+        },
+        signal,
+      ),
+    () => waiting.holder,
+  );
 }
 
 /** Finds every program, one after the other; throws UserError for the first that cannot be had. */

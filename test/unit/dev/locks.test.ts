@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { fillCache } from '../../../deploy/dev/cache.ts';
-import { lockHolder, tryLock, waitForLock } from '../../../deploy/dev/lock.ts';
+import { lockHolder, tryLock, waitForLock, type LockHolder } from '../../../deploy/dev/lock.ts';
 import { claimPort } from '../../../deploy/dev/ports.ts';
 
 const lockModule = fileURLToPath(new URL('../../../deploy/dev/lock.ts', import.meta.url));
@@ -31,12 +31,22 @@ describe('a lock between processes', () => {
     const holder = spawn(process.execPath, ['--input-type=module', '--eval', code]);
     await new Promise((resolve) => void holder.stdout.once('data', resolve));
     const waitedFor: number[] = [];
-    const lock = await waitForLock(name, 'next', ({ pid }) => {
+    const onWait = ({ pid }: LockHolder): void => {
       waitedFor.push(pid);
       holder.kill('SIGKILL');
-    });
+    };
+    const lock = await waitForLock(name, 'next', onWait, new AbortController().signal);
     assert.deepEqual(waitedFor, [holder.pid]);
     lock.release();
+  });
+
+  test('need not be waited for any longer after an interrupt', async () => {
+    const name = `test ${process.pid} interrupt`;
+    const lock = await tryLock(name, 'holding');
+    const interrupt = new AbortController();
+    const waiting = waitForLock(name, 'next', () => interrupt.abort(), interrupt.signal);
+    await assert.rejects(waiting, { name: 'AbortError' });
+    lock?.release();
   });
 });
 
@@ -83,7 +93,7 @@ describe('the cache', () => {
     );
     await assert.rejects(full, {
       name: 'UserError',
-      message: /^The disk is full: free about 5 GB/,
+      message: /^The disk is full: free about 4 GB/,
     });
     rmSync(cache, { recursive: true });
   });
