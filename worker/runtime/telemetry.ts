@@ -12,6 +12,8 @@ import { tracingPlugin } from './tracingPlugin.ts';
 export interface Telemetry {
   /** For Client and Worker alike. Without it, histories would differ. */
   plugin: OpenTelemetryPlugin;
+  /** Sends the spans that have ended. */
+  flush(): Promise<void>;
   /** Sends what is left; does not throw. */
   shutdown(): Promise<void>;
 }
@@ -28,7 +30,8 @@ export function startTelemetry(
   const endpoint =
     env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_ENDPOINT'] || null;
   if (exporter === undefined && endpoint === null) {
-    return { plugin: tracingPlugin(), shutdown: () => Promise.resolve() };
+    const nothing = (): Promise<void> => Promise.resolve();
+    return { plugin: tracingPlugin(), flush: nothing, shutdown: nothing };
   }
   const processor = new BatchSpanProcessor(exporter ?? new OTLPTraceExporter());
   const sdk = new NodeSDK({
@@ -42,6 +45,7 @@ export function startTelemetry(
   sdk.start();
   return {
     plugin: tracingPlugin(processor),
+    flush: () => processor.forceFlush(),
     shutdown: () => sdk.shutdown().catch(() => undefined),
   };
 }
