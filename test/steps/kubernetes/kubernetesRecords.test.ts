@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { finalizer } from '../../../api/proxy.ts';
 import { createKubernetesClient } from '../../../activities/kubernetes/client.ts';
 import type { KubernetesClient } from '../../../activities/kubernetes/client.ts';
-import { readInstallationId } from '../../../activities/kubernetes/installationId.ts';
 import { KubernetesProxyRecords } from '../../../activities/kubernetes/kubernetesRecords.ts';
 import { ProviderError } from '../../../activities/providerError.ts';
 import type { ProxyRef } from '../../../workflows/contract/proxy.ts';
@@ -164,13 +163,6 @@ describe('KubernetesProxyRecords', () => {
     assert.match(noKey.message, /Secret egress\/squid has no key other/);
     const noSecret = await rejection(records.secretKey('egress', 'absent', 'userData'));
     assert.match(noSecret.message, /Secret egress\/absent does not exist/);
-  });
-
-  it('takes the UID of kube-system for the installation, and names the rule where it may not', async () => {
-    server.namespaces.set('kube-system', '0f3a');
-    assert.equal(await readInstallationId(client), '0f3a');
-    server.refusals.set('/kube-system', 403);
-    await assert.rejects(readInstallationId(client), /«namespaces \(kube-system\): get»/);
   });
 });
 
