@@ -17,7 +17,7 @@ const interrupted = 130;
 
 /**
  * Runs a program: its number is the exit code, a `UserError` ends it with its sentence and code 1, anything else with its stack.
- * The first SIGINT or SIGTERM aborts the signal, so that the program can stop what it started; the second ends it at once.
+ * The first SIGINT, SIGTERM or SIGHUP aborts the signal, so that the program can stop what it started; the second ends it at once.
  */
 export function runProgram(main: (signal: AbortSignal) => Promise<number>): void {
   const controller = new AbortController();
@@ -25,8 +25,8 @@ export function runProgram(main: (signal: AbortSignal) => Promise<number>): void
     if (controller.signal.aborted) process.exit(interrupted);
     controller.abort(new UserError('Interrupted.'));
   };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
+  // SIGHUP: the terminal was closed.
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, onSignal);
   main(controller.signal).then(
     (code) => process.exit(code),
     (error: unknown) => {
