@@ -40,6 +40,8 @@ export interface SeenRequest {
   status: number;
   reason: string;
   durationMs: number;
+  /** `false` while an answer is being worked on. */
+  answered: boolean;
 }
 
 interface Target {
@@ -56,27 +58,36 @@ export function requestHandler(
   endpoints: readonly Endpoint[],
   seen: SeenRequest[],
 ): RequestHandler {
-  const note = (head: Head, who: Identity | null, status: number, reason: string): void => {
+  const note = (head: Head, status: number, reason: string): SeenRequest => {
     const target = parseTarget(head.target);
-    seen.push({
+    const entry: SeenRequest = {
       time: core.clock.now(),
       node: entryNode,
       method: head.method,
       path: target.path,
       params: target.query,
-      token: who?.authId ?? null,
+      token: null,
       status,
       reason,
       durationMs: 0,
-    });
+      answered: true,
+    };
+    seen.push(entry);
+    return entry;
   };
 
   const gate = (head: Head): Gate => {
     const target = parseTarget(head.target);
     const deny = (error: ApiError, needsBody = false, delayed = false): Gate => {
-      note(head, null, error.status, error.message);
+      const entry = note(head, error.status, error.message);
       const reply = errorReply(error, target.format);
-      if (delayed) reply.delay = () => core.clock.sleep(core.times.authDelaySeconds);
+      if (delayed) {
+        reply.delay = async () => {
+          entry.answered = false;
+          await core.clock.sleep(core.times.authDelaySeconds);
+          entry.answered = true;
+        };
+      }
       return { deny: reply, needsBody };
     };
     if (!['GET', 'POST', 'PUT', 'DELETE'].includes(head.method)) {
@@ -140,6 +151,7 @@ export function requestHandler(
       status: 0,
       reason: '',
       durationMs: 0,
+      answered: false,
     };
     seen.push(entry);
     const outcome = await withFaults(core, head.method, target.path, async (mark) => {
@@ -174,6 +186,7 @@ export function requestHandler(
       }
     });
     entry.durationMs = core.clock.now() - started;
+    entry.answered = true;
     if (typeof outcome === 'string') {
       entry.reason = outcome;
       return outcome;

@@ -123,6 +123,9 @@ function redirectPlainHttp(socket: net.Socket, first: Buffer, options: HttpServe
 function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): void {
   const { handler } = options;
   let buffered: Buffer = Buffer.alloc(0);
+  /** Pieces of a body that is not complete yet: joined once, because bodies are large. */
+  let pieces: Buffer[] = [];
+  let missing = 0;
   let current: { head: Head; gate: Gate } | null = null;
   let answering = false;
   let ended = false;
@@ -216,7 +219,12 @@ function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): voi
       current = { head: parsed, gate };
     }
     const { head, gate } = current;
-    if (buffered.length < head.contentLength) return;
+    if (buffered.length < head.contentLength) {
+      pieces = [buffered];
+      missing = head.contentLength - buffered.length;
+      buffered = Buffer.alloc(0);
+      return;
+    }
     const body = Buffer.from(buffered.subarray(0, head.contentLength));
     buffered = buffered.subarray(head.contentLength);
     if ('deny' in gate) {
@@ -229,6 +237,16 @@ function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): voi
 
   socket.on('data', (chunk: Buffer) => {
     if (ended) return;
+    if (missing > 0) {
+      pieces.push(chunk);
+      missing -= chunk.length;
+      if (missing > 0) return;
+      missing = 0;
+      buffered = Buffer.concat(pieces);
+      pieces = [];
+      advance();
+      return;
+    }
     buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk]);
     advance();
   });

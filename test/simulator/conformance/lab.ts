@@ -29,6 +29,8 @@ export interface Lab {
   ): Promise<{ reaction: Reaction; elapsedSeconds: number }[]>;
   /** Sends an upload in pieces with real pauses (ms) between them. */
   sendWithPauses(bytes: Buffer, pausesMs: readonly number[]): Promise<Reaction>;
+  /** MACs and UUIDs that somebody chose, in the fixture or in a request; all others are chance. */
+  chosen(): { knownMacs: ReadonlySet<string>; knownUuids: ReadonlySet<string> };
   close(): Promise<void>;
 }
 
@@ -79,12 +81,13 @@ export async function openLab(
     // Time stands still until everything has arrived; then it runs from timer to timer while answers are due.
     const arrived = (): boolean =>
       progress.sent === requests.length && simulator.requests.length >= before + requests.length;
-    for (let waited = 0; !progress.settled && !arrived() && waited < 100; waited += 1) {
-      await pause(5);
+    for (let waited = 0; !progress.settled && !arrived() && waited < 200; waited += 1) {
+      await pause(1);
     }
-    while (!progress.settled) {
-      await pause(10);
-      if (isDue(progress) && arrived()) await clock.step();
+    while (isDue(progress)) {
+      await pause(0);
+      const working = simulator.requests.slice(before).some((request) => !request.answered);
+      if (!working || !(await clock.step())) await pause(1);
     }
     return (await reactions).map((reaction) => ({
       reaction,
@@ -159,10 +162,31 @@ export async function openLab(
         pausesMs,
       );
     },
+    chosen: choices(simulator),
     close: () => simulator.close(),
   };
   await clock.advanceTo(startMs);
   return lab;
+}
+
+function choices(simulator: Simulator): Lab['chosen'] {
+  const knownMacs = new Set(['00:00:00:00:00:00']);
+  const knownUuids = new Set<string>();
+  let looked = 0;
+  const look = (text: string): void => {
+    for (const mac of text.match(/\b([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}\b/g) ?? []) {
+      knownMacs.add(mac.toUpperCase());
+    }
+    for (const uuid of text.match(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g) ?? []) {
+      knownUuids.add(uuid);
+    }
+  };
+  look(simulator.core.fixtureText);
+  return () => {
+    for (const { params } of simulator.requests.slice(looked)) look(JSON.stringify(params));
+    looked = simulator.requests.length;
+    return { knownMacs, knownUuids };
+  };
 }
 
 function isDue(progress: { settled: boolean }): boolean {

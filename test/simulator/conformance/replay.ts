@@ -172,16 +172,8 @@ function learnUpid(lab: Lab, capturedBody: string, reaction: Reaction): void {
 }
 
 function contextOf(lab: Lab, request: CapturedRequest | null): NormaliseContext {
-  const chosen = `${lab.simulator.core.fixtureText} ${JSON.stringify(lab.simulator.requests.map((entry) => entry.params))}`;
   return {
-    knownMacs: new Set(
-      (chosen.match(/\b([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}\b/g) ?? ['00:00:00:00:00:00']).map(
-        (mac) => mac.toUpperCase(),
-      ),
-    ),
-    knownUuids: new Set(
-      chosen.match(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g) ?? [],
-    ),
+    ...lab.chosen(),
     path: (request?.path ?? '').replace(/^\/api2\/json/, '').replace(/\?.*$/, ''),
   };
 }
