@@ -1,7 +1,11 @@
 /** The workflow bundle: one entry, and the tracing interceptors that are on from the first history. */
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  type WorkflowBundleWithSourceMap,
+} from '@temporalio/worker';
 import { tracingPlugin } from './runtime/tracingPlugin.ts';
 
 /** Bundles `workflows/index.ts`. Fails when a workflow reaches for anything that is not deterministic. */
@@ -9,7 +13,8 @@ export async function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
   return bundleWorkflowCode({
     workflowsPath: fileURLToPath(new URL('../workflows/index.ts', import.meta.url)),
     plugins: [tracingPlugin()],
-    logger: undefined,
+    // Webpack's pages of module names help nobody; its errors are thrown.
+    logger: new DefaultLogger('WARN'),
   });
 }
 

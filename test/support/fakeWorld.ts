@@ -1,0 +1,284 @@
+/**
+ * A tiny world for workflow tests: VMs, seeds and one Proxy object, changed by fake steps that behave as the
+ * real ones promise to (contract/steps.ts). Tests assert what is in the world, never which step was called.
+ */
+import { ApplicationFailure } from '@temporalio/common';
+import { CancelledFailure, Context } from '@temporalio/activity';
+import type { FailureFacts } from '../../workflows/contract/errors.ts';
+import type {
+  DesiredProxy,
+  ProxyEvent,
+  ProxyRef,
+  ProxyStatus,
+} from '../../workflows/contract/proxy.ts';
+import type { Plan, RecordedStatus, StepName, Steps } from '../../workflows/contract/steps.ts';
+
+export interface FakeVm {
+  vmid: number;
+  name: string;
+  specHash: string;
+  power: 'running' | 'stopped';
+  configured: boolean;
+  ip: string;
+}
+/** What a planned failure of a step says: one of the contract's classes, or a hang until cancelled. */
+export interface PlannedFailure {
+  type: 'Permanent' | 'NotFound' | 'Transient';
+  message: string;
+  facts: FailureFacts;
+}
+type StepHook = () => Promise<void> | void;
+
+export function desiredProxy(changes: Partial<DesiredProxy> = {}): DesiredProxy {
+  return {
+    generation: 1,
+    mode: 'Managed',
+    provider: 'pve',
+    placement: { region: null, zone: 'pv1-1', machineType: 'small', image: 'debian-13' },
+    address: null,
+    port: 3128,
+    drainSeconds: 30,
+    replaceStrategy: 'CreateFirst',
+    deletionPolicy: 'Delete',
+    paused: false,
+    specHash: 'aaaa',
+    cloudInitProblem: null,
+    retry: null,
+    forceDelete: null,
+    ...changes,
+  };
+}
+
+export const proxyRef: ProxyRef = {
+  namespace: 'egress',
+  name: 'p1',
+  uid: '11111111-1111-4111-8111-111111111111',
+};
+
+const nothingRecorded: RecordedStatus = {
+  vmid: null,
+  node: null,
+  vmName: null,
+  provider: null,
+  specHash: null,
+  ip: null,
+  healthy: null,
+  everReady: false,
+  handled: { retry: null, forceDelete: null },
+  leftovers: [],
+};
+
+export class FakeWorld {
+  desired: DesiredProxy | null = desiredProxy();
+  deleting = false;
+  finalizer = false;
+  recorded: RecordedStatus = nothingRecorded;
+  readonly vms = new Map<number, FakeVm>();
+  readonly seeds = new Set<string>();
+  readonly statuses: ProxyStatus[] = [];
+  readonly events: ProxyEvent[] = [];
+  /** Greatest number of VMs that existed at one time. */
+  peak = 0;
+  private readonly failures = new Map<StepName, PlannedFailure[]>();
+  private readonly hooks = new Map<StepName, StepHook>();
+
+  /** The next runs of `step` fail so, in this order. */
+  fail(step: StepName, ...failures: PlannedFailure[]): void {
+    this.failures.set(step, [...(this.failures.get(step) ?? []), ...failures]);
+  }
+
+  /** `hook` runs inside the step before it does anything; it may wait, as a task does. */
+  before(step: StepName, hook: StepHook): void {
+    this.hooks.set(step, hook);
+  }
+
+  get status(): ProxyStatus | undefined {
+    return this.statuses.at(-1);
+  }
+
+  phases(): string[] {
+    return this.statuses
+      .map((status) => status.phase)
+      .filter((phase, index, all) => phase !== all[index - 1]);
+  }
+
+  private async enter(step: StepName): Promise<void> {
+    await this.hooks.get(step)?.();
+    const failure = this.failures.get(step)?.shift();
+    if (!failure) return;
+    const { type, message, facts } = failure;
+    throw ApplicationFailure.create({ type, message, nonRetryable: true, details: [facts] });
+  }
+
+  private vmNamed(name: string): FakeVm | undefined {
+    return [...this.vms.values()].find((vm) => vm.name === name);
+  }
+
+  private planFor(specHash: string, provider: string): Plan {
+    const vmName = `proxy-p1-abcdef-11111111-${specHash}`;
+    return {
+      provider,
+      vmName,
+      seedFile: `${vmName}-seed.iso`,
+      specHash,
+      deletionPolicy: 'Delete',
+      node: 'pv1-1',
+      image: 'debian-13',
+      machineType: 'small',
+      templateVmid: 9001,
+      cores: 1,
+      memoryMiB: 1024,
+      diskGiB: 10,
+      storage: null,
+      isoStorage: 'proxy-seeds',
+      bridge: null,
+      vlanTag: null,
+      vmidMin: 100000,
+      vmidMax: 100099,
+      requestBoundMs: 30_000,
+      abortClones: false,
+    };
+  }
+
+  /** Fake activities over this world. */
+  steps(): Steps {
+    let tasks = 0;
+    const upid = (kind: string): string => `UPID:pv1-1:${kind}:${(tasks += 1)}:`;
+    return {
+      claimProxy: async () => {
+        await this.enter('claimProxy');
+        if (!this.desired) return { found: false };
+        const firstClaim = !this.finalizer && !this.deleting;
+        this.finalizer ||= !this.deleting;
+        const { desired, deleting, recorded } = this;
+        return { found: true, deleting, firstClaim, desired, recorded };
+      },
+      resolvePlacement: async ({ specHash, provider }) => {
+        await this.enter('resolvePlacement');
+        return this.planFor(specHash, provider);
+      },
+      allocateVmid: async ({ plan, avoidVmids }) => {
+        await this.enter('allocateVmid');
+        const mine = this.vmNamed(plan.vmName);
+        if (mine) {
+          const { vmid, power, configured: seedAttached } = mine;
+          return { kind: 'ours', vmid, node: 'pv1-1', power, seedAttached };
+        }
+        const taken = (vmid: number): boolean => this.vms.has(vmid) || avoidVmids.includes(vmid);
+        let vmid = plan.vmidMin;
+        while (taken(vmid)) vmid += 1;
+        return {
+          kind: 'vacant',
+          vmid,
+          templateNode: 'pv1-1',
+          diskKeys: ['scsi0'],
+          protectionInherited: false,
+        };
+      },
+      cloneTemplate: async ({ plan, vmid }) => {
+        await this.enter('cloneTemplate');
+        const { vmName: name, specHash } = plan;
+        const ip = `192.0.2.${vmid - plan.vmidMin + 10}`;
+        this.vms.set(vmid, { vmid, name, specHash, power: 'stopped', configured: false, ip });
+        this.peak = Math.max(this.peak, this.vms.size);
+        return { upid: upid('clone') };
+      },
+      uploadSeed: async ({ plan }) => {
+        await this.enter('uploadSeed');
+        this.seeds.add(plan.seedFile);
+        return { upid: upid('upload'), node: 'pv1-1', bytes: 374784 };
+      },
+      configureVm: async ({ vm }) => {
+        await this.enter('configureVm');
+        this.at(vm.vmid).configured = true;
+        return { changed: ['ide2'] };
+      },
+      resizeDisk: async () => {
+        await this.enter('resizeDisk');
+        return { upid: upid('resize') };
+      },
+      startVm: async ({ vm }) => {
+        await this.enter('startVm');
+        this.at(vm.vmid).power = 'running';
+        return { upid: upid('start') };
+      },
+      awaitTask: async () => {
+        await this.enter('awaitTask');
+        return { warnings: 0 };
+      },
+      awaitRunning: async ({ vm }) => {
+        await this.enter('awaitRunning');
+        return { node: vm.node };
+      },
+      pollAgent: async ({ vm }) => {
+        await this.enter('pollAgent');
+        return { ip: this.at(vm.vmid).ip, node: vm.node };
+      },
+      publishStatus: async ({ status, events }) => {
+        await this.enter('publishStatus');
+        this.statuses.push(status);
+        this.events.push(...events);
+        return { found: this.desired !== null };
+      },
+      listManagedVms: async () => {
+        await this.enter('listManagedVms');
+        const vms = [...this.vms.values()];
+        return {
+          vms: vms.map(({ vmid, name, specHash }) => ({ vmid, node: 'pv1-1', name, specHash })),
+        };
+      },
+      stopVm: async ({ vm }) => {
+        await this.enter('stopVm');
+        const found = this.vms.get(vm.vmid);
+        if (found?.name !== vm.name) return { kind: 'gone' };
+        if (found.power === 'stopped') return { kind: 'stopped', node: 'pv1-1' };
+        found.power = 'stopped';
+        return { kind: 'task', node: 'pv1-1', upid: upid('stop') };
+      },
+      destroyVm: async ({ vm }) => {
+        await this.enter('destroyVm');
+        if (this.vms.get(vm.vmid)?.name !== vm.name) return { kind: 'gone' };
+        this.vms.delete(vm.vmid);
+        return { kind: 'task', node: 'pv1-1', upid: upid('destroy') };
+      },
+      deleteSeed: async ({ seedFile }) => {
+        await this.enter('deleteSeed');
+        if (!this.seeds.delete(seedFile)) return { kind: 'gone' };
+        return { kind: 'task', upid: upid('imgdel') };
+      },
+      releaseProxy: async ({ events }) => {
+        await this.enter('releaseProxy');
+        this.events.push(...events);
+        const released = this.finalizer;
+        this.finalizer = false;
+        this.desired = null;
+        return { released };
+      },
+      probeProxies: () => Promise.reject(new Error('no prober in this world')),
+    };
+  }
+
+  private at(vmid: number): FakeVm {
+    const vm = this.vms.get(vmid);
+    if (!vm) throw new Error(`the fake world has no VM ${vmid}`);
+    return vm;
+  }
+}
+
+/** A wait inside a fake step that ends when `until` resolves or the step is cancelled, as `awaitTask` does. */
+export async function waitHere(until: Promise<void>): Promise<void> {
+  const context = Context.current();
+  const beat = setInterval(() => {
+    context.heartbeat();
+  }, 50);
+  try {
+    await Promise.race([
+      until,
+      context.cancelled.catch((error: unknown) => {
+        throw error instanceof CancelledFailure ? error : new CancelledFailure('cancelled');
+      }),
+    ]);
+  } finally {
+    clearInterval(beat);
+  }
+}

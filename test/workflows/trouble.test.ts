@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { FakeWorld, type PlannedFailure } from '../support/fakeWorld.ts';
+import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';
+
+const badImage: PlannedFailure = {
+  type: 'Permanent',
+  message: 'placement.image "x" is not in proxmox.templates',
+  facts: { reason: 'PlacementInvalid', scope: 'proxy' },
+};
+const refused: PlannedFailure = {
+  type: 'Transient',
+  message: 'clone to VM 100000 on pv1-1: connection refused',
+  facts: { reason: 'Unreachable', scope: 'provider', remedy: 'check pveproxy on the node' },
+};
+const unauthorized: PlannedFailure = {
+  type: 'Permanent',
+  message: 'Proxmox refused the token (401 Authentication failed!)',
+  facts: { reason: 'Unauthorized', scope: 'provider' },
+};
+
+describe('failures of a step', () => {
+  useWorkflowServer();
+
+  it('latches a permanent failure of the Proxy until its spec changes', async () => {
+    const world = new FakeWorld();
+    world.fail('resolvePlacement', badImage);
+    await tellStory(world, async ({ until, changed, skip }) => {
+      await until(() => world.status?.phase === 'Failed', 'Failed');
+      assert.match(
+        world.status?.message ?? '',
+        /placement\.image "x" is not in proxmox\.templates/,
+      );
+      const stalled = world.status?.conditions.find(({ type }) => type === 'Stalled');
+      assert.equal(stalled?.status, 'True');
+      assert.equal(stalled?.reason, 'PlacementInvalid');
+      await skip(60 * 60 * 1000);
+      assert.equal(world.status?.phase, 'Failed');
+      assert.equal(world.vms.size, 0);
+      await changed({ specHash: 'bbbb' });
+      await until(() => world.status?.ip === '192.0.2.10', 'an address after the change');
+    });
+  });
+
+  it('tries a latched failure again when retry is signalled', async () => {
+    const world = new FakeWorld();
+    world.fail('resolvePlacement', badImage);
+    await tellStory(world, async ({ until, handle }) => {
+      await until(() => world.status?.phase === 'Failed', 'Failed');
+      await handle.signal('retry');
+      await until(() => world.status?.ip === '192.0.2.10', 'an address after retry');
+    });
+  });
+
+  it('acts once on a fresh value of the retry annotation', async () => {
+    const world = new FakeWorld();
+    world.fail('resolvePlacement', badImage, badImage);
+    await tellStory(world, async ({ until, changed }) => {
+      await until(() => world.status?.phase === 'Failed', 'Failed');
+      const attempts = (): number =>
+        world.events.filter(({ reason }) => reason === 'RetryRequested').length;
+      await changed({ retry: 'now-1' });
+      await until(() => world.status?.handled.retry === 'now-1', 'the annotation handled');
+      await until(() => world.status?.phase === 'Failed', 'Failed again');
+      await changed({ retry: 'now-1', port: 3129 });
+      await until(() => world.status?.observedGeneration === 3, 'the third generation');
+      assert.equal(attempts(), 1);
+    });
+  });
+
+  it('shows a transient failure at its first attempt and gets over it', async () => {
+    const world = new FakeWorld();
+    world.fail('cloneTemplate', refused, refused, refused);
+    await tellStory(world, async ({ until, skip }) => {
+      await until(
+        () => world.status?.message.includes('connection refused') === true,
+        'the message',
+      );
+      assert.equal(world.status?.phase, 'Provisioning');
+      assert.match(world.status?.message ?? '', /check pveproxy on the node/);
+      await skip(30_000);
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+      assert.equal(world.status?.message, 'waiting for the first probe through the proxy');
+      assert.equal(world.peak, 1);
+    });
+  });
+
+  it('does not take a vacant VMID for vacant while a clone of unknown outcome may still come', async () => {
+    const world = new FakeWorld();
+    const unknown = { ...refused, facts: { ...refused.facts, outcomeUnknown: true } };
+    world.fail('cloneTemplate', unknown);
+    await tellStory(world, async ({ until, skip }) => {
+      await until(
+        () => world.status?.message.includes('ended without an answer') === true,
+        'the wait',
+      );
+      await skip(20_000);
+      assert.equal(world.vms.size, 0);
+      await skip(40_000);
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+      assert.equal(world.peak, 1);
+    });
+  });
+
+  it('tries a failure of the provider again when the provider changed', async () => {
+    const world = new FakeWorld();
+    world.fail('allocateVmid', unauthorized);
+    await tellStory(world, async ({ until, handle }) => {
+      await until(() => world.status?.phase === 'Failed', 'Failed');
+      await handle.signal('providerChanged');
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+    });
+  });
+
+  it('tries a failure of the provider again by itself after ten minutes', async () => {
+    const world = new FakeWorld();
+    world.fail('allocateVmid', unauthorized);
+    await tellStory(world, async ({ until, skip }) => {
+      await until(() => world.status?.phase === 'Failed', 'Failed');
+      await skip(9 * 60_000);
+      assert.equal(world.status?.phase, 'Failed');
+      await skip(30_000);
+      await skip(31_000);
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+    });
+  });
+
+  it('waits for a Secret with cloud-init that is not there yet', async () => {
+    const world = new FakeWorld();
+    const problem = 'Secret egress/p1-cloud-init does not exist';
+    world.desired = world.desired && {
+      ...world.desired,
+      specHash: null,
+      cloudInitProblem: problem,
+    };
+    await tellStory(world, async ({ until, skip }) => {
+      await until(() => world.status?.message.includes(problem) === true, 'the problem');
+      assert.equal(world.vms.size, 0);
+      world.desired = world.desired && {
+        ...world.desired,
+        specHash: 'aaaa',
+        cloudInitProblem: null,
+      };
+      await skip(10_000);
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+    });
+  });
+
+  it('keeps a deletion that fails until it succeeds, and says why meanwhile', async () => {
+    const world = new FakeWorld();
+    const forbidden: PlannedFailure = {
+      type: 'Permanent',
+      message: 'delete of the seed on pv1-1: 403 Permission check failed',
+      facts: { reason: 'Forbidden', scope: 'provider', remedy: 'pveum aclmod …' },
+    };
+    await tellStory(world, async ({ until, health, deleted, handle }) => {
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+      await health(true);
+      await until(() => world.status?.phase === 'Ready', 'Ready');
+      world.fail('deleteSeed', forbidden);
+      await deleted();
+      const ended = handle.result();
+      await until(() => world.status?.message.includes('pveum aclmod') === true, 'the remedy');
+      assert.equal(world.finalizer, true);
+      assert.equal((await ended).outcome, 'Deleted');
+    });
+    assert.equal(world.seeds.size, 0);
+    assert.equal(world.finalizer, false);
+  });
+});

@@ -1,0 +1,95 @@
+/** Builds what the steps use, once per process. Nothing connects here; first use does. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
+import { Context } from '@temporalio/activity';
+import type { Logger } from 'pino';
+import type { Clock, Installation, Pace, StepContext, StepDeps } from '../activities/deps.ts';
+import { createKubernetesSteps, createProviderSteps } from '../activities/index.ts';
+import type { KubernetesClient } from '../activities/kubernetes/client.ts';
+import { KubernetesProxyRecords } from '../activities/kubernetes/kubernetesRecords.ts';
+import { ProxyCache } from '../activities/kubernetes/proxyCache.ts';
+import { probeProxies, type ProbeDeps } from '../activities/probeProxies.ts';
+import { createProxmoxClients, type ProxmoxClients } from '../activities/proxmox/clients.ts';
+import { agentPollMs, runningPollMs, taskPoll } from '../workflows/contract/budgets.ts';
+import type { ConfigFile } from './configFile.ts';
+import type { WorkerMetrics } from './metrics.ts';
+import { signalHealth } from './temporalSignals.ts';
+
+export interface DependencyOptions {
+  config: ConfigFile;
+  kubernetes: KubernetesClient;
+  temporal: Client;
+  installation: Installation;
+  healthCheckUrl: string;
+  metrics: WorkerMetrics;
+  log: Logger;
+}
+
+export interface Dependencies {
+  clients: ProxmoxClients;
+  /** Activities of the main queue and of every provider's queues. */
+  mainSteps: object;
+  providerSteps: object;
+}
+
+const clock: Clock = {
+  now: () => Date.now(),
+  sleep: async (ms, signal) => {
+    await delay(ms, undefined, { signal });
+  },
+};
+
+const pace: Pace = {
+  taskMinMs: taskPoll.minMs,
+  taskMaxMs: taskPoll.maxMs,
+  runningMs: runningPollMs,
+  agentMs: agentPollMs,
+  budgetScale: 1,
+};
+
+export function createDependencies(options: DependencyOptions): Dependencies {
+  const { config, kubernetes, installation, metrics, log } = options;
+  const clients = createProxmoxClients({
+    current: () => config.current(),
+    log,
+    onRequest: (seen) => {
+      metrics.onRequest(seen);
+    },
+  });
+  const records = new KubernetesProxyRecords(kubernetes, log);
+  const deps: StepDeps = {
+    providers: clients,
+    kubernetes: records,
+    installation,
+    clock,
+    pace,
+    log,
+  };
+  const probing: ProbeDeps = {
+    watchProxies: (handlers) => new ProxyCache({ client: kubernetes, log, handlers }),
+    secretKey: (namespace, name, key) => records.secretKey(namespace, name, key),
+    signal: (workflowId, health) => signalHealth(options.temporal, workflowId, health),
+    healthCheckUrl: options.healthCheckUrl,
+    clock,
+    log: log.child({ step: 'probeProxies' }),
+  };
+  return {
+    clients,
+    mainSteps: {
+      ...createKubernetesSteps(deps, metrics),
+      probeProxies: () => probeProxies(probing, probeContext(log)),
+    },
+    providerSteps: createProviderSteps(deps, metrics),
+  };
+}
+
+/** The prober writes nothing to Proxmox and has no budget: its context is only its life. */
+function probeContext(log: Logger): StepContext {
+  const { cancellationSignal, info, heartbeat } = Context.current();
+  return {
+    call: { signal: cancellationSignal, writesUntilMs: 0 },
+    scheduledAtMs: info.scheduledTimestampMs,
+    heartbeat,
+    log,
+  };
+}

@@ -1,0 +1,77 @@
+/** What the worker tells workflows: probe transitions, and that a provider is worth another try. */
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { allProxiesPath } from '../activities/kubernetes/kubernetesRecords.ts';
+import type { KubernetesClient } from '../activities/kubernetes/client.ts';
+import {
+  mainTaskQueue,
+  probesWorkflowId,
+  probesWorkflowType,
+  proxyWorkflowId,
+  signalNames,
+  type HealthSignal,
+} from '../workflows/contract/messages.ts';
+
+/** Signals `health`; a run that does not exist is no failure. */
+export async function signalHealth(
+  client: Client,
+  workflowId: string,
+  health: HealthSignal,
+): Promise<void> {
+  await signalIfRunning(client, workflowId, signalNames.health, health);
+}
+
+/** One `probes` workflow, whoever starts it first. */
+export async function ensureProbes(client: Client): Promise<void> {
+  await client.workflow.start(probesWorkflowType, {
+    workflowId: probesWorkflowId,
+    taskQueue: mainTaskQueue,
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    staticSummary: 'sends requests through every Proxy',
+  });
+}
+
+const proxyList = z.object({
+  items: z.array(
+    z.object({
+      metadata: z.object({ uid: z.string(), deletionTimestamp: z.string().nullish() }),
+      spec: z.object({ provider: z.string().nullish() }),
+      status: z.object({ phase: z.string().nullish() }).nullish(),
+    }),
+  ),
+});
+
+/** Signals `providerChanged` to every Proxy of the provider that is not simply Ready. Never throws. */
+export async function tellProviderChanged(
+  { client, kubernetes, log }: { client: Client; kubernetes: KubernetesClient; log: Logger },
+  provider: string,
+): Promise<void> {
+  try {
+    const answer = await kubernetes.send({ method: 'GET', path: allProxiesPath });
+    const { items } = proxyList.parse(answer.body);
+    const waiting = items.filter(
+      ({ metadata, spec, status }) =>
+        spec.provider === provider && (metadata.deletionTimestamp || status?.phase !== 'Ready'),
+    );
+    for (const { metadata } of waiting) {
+      await signalIfRunning(client, proxyWorkflowId(metadata.uid), signalNames.providerChanged);
+    }
+    log.info({ provider, proxies: waiting.length }, 'provider changed, its Proxies try again');
+  } catch (error) {
+    log.warn({ provider, err: error }, 'provider changed, but its Proxies were not told');
+  }
+}
+
+async function signalIfRunning(
+  client: Client,
+  workflowId: string,
+  signal: string,
+  ...args: unknown[]
+): Promise<void> {
+  try {
+    await client.workflow.getHandle(workflowId).signal(signal, ...args);
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
+}

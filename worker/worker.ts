@@ -1,0 +1,128 @@
+/** The worker put together: serves the queues of workflows and providers, and follows the providers config. */
+import { Client } from '@temporalio/client';
+import type { NativeConnection } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import type { Installation } from '../activities/deps.ts';
+import type { KubernetesClient } from '../activities/kubernetes/client.ts';
+import { warnAboutSettings } from '../activities/proxmox/clients.ts';
+import { bundleWorkflows } from './bundle.ts';
+import type { ConfigFile, ConfigNews } from './configFile.ts';
+import { createDependencies } from './dependencies.ts';
+import type { WorkerMetrics } from './metrics.ts';
+import { publishConfigState } from './providerHealth.ts';
+import { QueueWorkers } from './queueWorkers.ts';
+import type { Telemetry } from './runtime/telemetry.ts';
+import { ensureProbes, tellProviderChanged } from './temporalSignals.ts';
+
+export interface OperatorWorkerOptions {
+  config: ConfigFile;
+  kubernetes: KubernetesClient;
+  connection: NativeConnection;
+  namespace: string;
+  installation: Installation;
+  healthCheckUrl: string;
+  metrics: WorkerMetrics;
+  telemetry: Telemetry;
+  log: Logger;
+}
+
+export interface OperatorWorker {
+  /** Rejects when a Temporal worker breaks for good. */
+  failed: Promise<never>;
+  /** Steps under way finish first, within the grace of 25 s. */
+  stop(): Promise<void>;
+}
+
+/** The kubelet refreshes mounted files within about a minute; looking is cheap. */
+const lookEveryMs = 2_000;
+const ensureProbesEveryMs = 60_000;
+
+export async function startWorker(options: OperatorWorkerOptions): Promise<OperatorWorker> {
+  const { config, connection, namespace, telemetry, log } = options;
+  const plugins = [telemetry.plugin];
+  const temporal = new Client({ connection, namespace, plugins });
+  const { clients, mainSteps, providerSteps } = createDependencies({ ...options, temporal });
+  const queues = new QueueWorkers({ connection, namespace, plugins, log });
+  const names = (): string[] => config.current().providers.map(({ name }) => name);
+
+  async function serveConfigured(): Promise<void> {
+    const wanted = new Set(names());
+    for (const name of queues.providers()) {
+      if (!wanted.has(name)) await queues.stopProvider(name);
+    }
+    for (const name of wanted) await queues.startProvider(name, providerSteps);
+  }
+
+  async function publishConfig(): Promise<void> {
+    for (const name of names()) await publishConfigState(options, name, config.problem());
+  }
+
+  async function take(news: ConfigNews): Promise<void> {
+    switch (news.kind) {
+      case 'rejected':
+        log.error(
+          { problem: news.problem },
+          'providers config not accepted, the old one stays in force',
+        );
+        return publishConfig();
+      case 'accepted':
+        log.info({ providers: names() }, 'providers config accepted');
+        await warnAboutSettings(news.config, log);
+        await serveConfigured();
+        await publishConfig();
+        for (const name of names())
+          await tellProviderChanged({ ...options, client: temporal }, name);
+        return;
+      case 'credentials':
+        for (const name of news.providers) {
+          await tellProviderChanged({ ...options, client: temporal }, name);
+        }
+        return;
+    }
+  }
+
+  await warnAboutSettings(config.current(), log);
+  await queues.startMain({ code: (await bundleWorkflows()).code }, mainSteps);
+  await serveConfigured();
+  const following = repeat(lookEveryMs, log, async () => {
+    for (const news of await config.look()) await take(news);
+  });
+  const probing = repeat(ensureProbesEveryMs, log, () => ensureProbes(temporal));
+  await publishConfig();
+  return {
+    failed: queues.failed,
+    stop: async () => {
+      await Promise.all([following.stop(), probing.stop()]);
+      await queues.stopAll();
+      await clients.close();
+    },
+  };
+}
+
+/** Runs `work` now and then again and again, one run at a time; a failure is logged and the next run tries again. */
+function repeat(
+  everyMs: number,
+  log: Logger,
+  work: () => Promise<void>,
+): { stop(): Promise<void> } {
+  const ended = new AbortController();
+  let running = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  const round = (): void => {
+    running = work()
+      .catch((error: unknown) => {
+        if (!ended.signal.aborted) log.warn({ err: error }, 'background work failed, trying again');
+      })
+      .then(() => {
+        if (!ended.signal.aborted) timer = setTimeout(round, everyMs);
+      });
+  };
+  round();
+  return {
+    stop: async () => {
+      ended.abort();
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
