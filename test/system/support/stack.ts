@@ -92,6 +92,8 @@ export async function startStack(options: SystemStackOptions = {}): Promise<Syst
     eventually: (check, withinMs) => Promise.race([eventually(check, withinMs), stack.failure]),
     stop: async (failed = false) => {
       endWithTest.abort();
+      // Nothing in it is needed any more: no drain is waited for.
+      for (const name of stopOrder) await stack.processes[name].kill();
       await stack.stop();
       unsubscribe();
       if (failed || death !== undefined) throwOnDeath(death, stack.folder.logs);
