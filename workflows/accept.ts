@@ -1,7 +1,7 @@
 /** Takes in what the outside says: the object as claimed, and signals. Pure changes of state. */
 import type { ClaimProxyResult } from './contract/steps.ts';
 import type { DesiredProxy } from './contract/proxy.ts';
-import { addEvent, type ProxyState } from './state.ts';
+import { addEvent, applyHealth, type ProxyState } from './state.ts';
 import { rememberedVm } from './vmRecord.ts';
 
 type Claimed = Extract<ClaimProxyResult, { found: true }>;
@@ -67,7 +67,7 @@ export function wake(state: ProxyState): void {
 }
 
 /** A run that starts on an object with a past takes over what its status recorded. */
-function restore(state: ProxyState, { recorded, firstClaim }: Claimed): void {
+function restore(state: ProxyState, { recorded, firstClaim, desired }: Claimed): void {
   state.historyKnown = firstClaim;
   state.handled = recorded.handled;
   state.everReady = recorded.everReady;
@@ -75,4 +75,24 @@ function restore(state: ProxyState, { recorded, firstClaim }: Claimed): void {
   const vm = rememberedVm(recorded);
   if (vm) state.cloneEverSent = true;
   if (vm && recorded.everReady) state.serving = vm;
+  restoreHealth(state, recorded.ip, desired.port, recorded.healthy);
+}
+
+/** What the status said counts until the first signal of this run says otherwise. */
+function restoreHealth(
+  state: ProxyState,
+  ip: string | null,
+  port: number,
+  healthy: boolean | null,
+): void {
+  if (ip === null || healthy === null) return;
+  applyHealth(state, {
+    ip,
+    port,
+    healthy,
+    reason: healthy ? 'ProbeSucceeded' : 'ProbeFailed',
+    message: 'as the last probe before this run found it',
+    run: '',
+    sequence: 0,
+  });
 }

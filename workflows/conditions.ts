@@ -1,7 +1,7 @@
 /** Conditions of a Proxy (kstatus: Ready, Reconciling, Stalled; ours: Provisioned, Healthy). Pure. */
 import type { Condition, ConditionStatus, ConditionType } from './contract/proxy.ts';
-import { healthOf, type ProxyState, type Trouble } from './state.ts';
-import { addressOf, healthyOf, shownTrouble } from './view.ts';
+import type { ProxyState, Trouble } from './state.ts';
+import { addressOf, healthyOf, shownHealth, shownTrouble } from './view.ts';
 
 export function conditionsOf(state: ProxyState): Condition[] {
   return [
@@ -34,7 +34,7 @@ function readyCondition(state: ProxyState): Condition {
   if (addressOf(state) === null) {
     return condition('Ready', 'False', 'Provisioning', 'the VM has no address yet');
   }
-  const health = healthOf(state, addressOf(state));
+  const health = shownHealth(state);
   return condition(
     'Ready',
     'False',
@@ -54,7 +54,7 @@ function provisionedCondition(state: ProxyState): Condition {
 }
 
 function healthyCondition(state: ProxyState): Condition {
-  const health = healthOf(state, addressOf(state));
+  const health = shownHealth(state);
   if (!health) return condition('Healthy', 'Unknown', 'AwaitingProbe', 'not probed yet');
   return condition('Healthy', health.healthy ? 'True' : 'False', health.reason, health.message);
 }

@@ -6,6 +6,8 @@ import { StepFailed, type Life } from './life.ts';
 import { addEvent, retire, type Removal } from './state.ts';
 import { listedVm, placeOf } from './vmRecord.ts';
 
+/** VMIDs freed by this workflow that it remembers as exempt from cooling. */
+const keptFreedVmids = 8;
 /** Tasks one removal may start per kind before it lets the main loop look afresh. */
 const maxRounds = 3;
 
@@ -13,10 +15,15 @@ const maxRounds = 3;
 export async function decommission(life: Life, removal: Removal): Promise<void> {
   const { vm } = removal;
   if (!removal.destroyed) {
-    await stop(life, removal);
-    await destroy(life, removal);
+    try {
+      await stop(life, removal);
+      await destroy(life, removal);
+    } catch (error) {
+      if (!isLeftover(error)) throw error;
+      return leave(life, removal, error.message);
+    }
     removal.destroyed = true;
-    life.state.freedVmids = [...life.state.freedVmids, vm.vmid].slice(-8);
+    life.state.freedVmids = [...life.state.freedVmids, vm.vmid].slice(-keptFreedVmids);
   }
   for (const node of seedNodesOf(vm)) await deleteSeed(life, removal, node);
   const { state } = life;
@@ -29,6 +36,19 @@ export async function decommission(life: Life, removal: Removal): Promise<void> 
     'Remove',
     `VM ${vm.vmid} (${vm.name}) and its seed are gone`,
   );
+}
+
+function isLeftover(error: unknown): error is StepFailed {
+  return error instanceof StepFailed && error.failure.facts.reason === 'VmLeftover';
+}
+
+/** No token can clear the lock, so nobody waits for it; a person finds VMID, node and command (design §5). */
+function leave(life: Life, removal: Removal, reason: string): void {
+  const { state } = life;
+  const { provider, vmid, node, cloneUpid } = removal.vm;
+  state.removals = state.removals.filter((other) => other !== removal);
+  state.leftovers.push({ provider, vmid, node, upid: cloneUpid ?? '', reason });
+  addEvent(state, 'Warning', 'VmLeftover', 'Remove', `VM ${vmid} on ${node} stays: ${reason}`);
 }
 
 async function stop(life: Life, removal: Removal): Promise<void> {

@@ -91,7 +91,7 @@ function reclaim(state: ProxyState, vmid: number): void {
   const removal = state.removals.find((candidate) => candidate.vm.vmid === vmid);
   if (!removal) return;
   state.removals = state.removals.filter((other) => other !== removal);
-  state.next = { ...removal.vm, ip: null, healthy: null, startedAtMs: null };
+  state.next = { ...removal.vm, ip: null, startedAtMs: null };
   state.removalTrouble = null;
 }
 

@@ -1,7 +1,7 @@
 /** What to do next, from state and time alone. The main loop asks again after every change (level-triggered). */
 import { replacementReadyMs } from './contract/budgets.ts';
 import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
-import type { ProxyState, Removal, Trouble } from './state.ts';
+import { healthOf, type ProxyState, type Removal, type Trouble } from './state.ts';
 
 /** VMs awaiting removal; a further replacement waits while so many are on their way out. */
 export const maxRemovals = 3;
@@ -67,7 +67,7 @@ function servingMove(state: ProxyState, desired: DesiredProxy, nowMs: number): M
     return removalMove(state, nowMs) ?? park(null, 'Serving');
   }
   if (next && next.specHash !== wanted) return { kind: 'discardNext', vmid: next.vmid };
-  if (next?.ip && next.healthy) return { kind: 'promote', vmid: next.vmid };
+  if (next && healthOf(state, next.ip)?.healthy) return { kind: 'promote', vmid: next.vmid };
   if (!next) {
     const reclaimable = state.removals.find((removal) => isWantedAgain(removal, wanted));
     if (reclaimable) return { kind: 'reclaim', vmid: reclaimable.vm.vmid };

@@ -27,9 +27,10 @@ export interface Trouble {
   nextAtMs: number | null;
 }
 
-/** Health of one address, as the last accepted `health` signal told it. */
+/** Health of one ip:port, as the last accepted `health` signal told it. */
 export interface Health {
   ip: string;
+  port: number;
   healthy: boolean;
   reason: ProbeReason;
   message: string;
@@ -126,24 +127,23 @@ export function initialState(ref: ProxyRef, searchAttributes: boolean): ProxySta
   };
 }
 
-/** The latest health of an address, or null when nobody probed it yet. */
+/** Addresses whose health is kept: the one that serves, its replacement, and what they were before. */
+const keptHealth = 4;
+
+/** The latest health of an address on the wanted port, or null when nobody probed it yet. */
 export function healthOf(state: ProxyState, ip: string | null): Health | null {
-  return state.health.find((entry) => entry.ip === ip) ?? null;
+  const port = state.desired?.port;
+  return state.health.find((entry) => entry.ip === ip && entry.port === port) ?? null;
 }
 
-/** Takes a `health` signal unless a newer one of the same address was taken before. */
-export function applyHealth(state: ProxyState, signal: HealthSignal): boolean {
-  const known = healthOf(state, signal.ip);
-  if (known && known.run === signal.run && known.sequence >= signal.sequence) return false;
-  const { ip, healthy, reason, message, run, sequence } = signal;
-  state.health = [
-    ...state.health.filter((entry) => entry.ip !== ip),
-    { ip, healthy, reason, message, run, sequence },
-  ].slice(-4);
-  for (const vm of [state.serving, state.next]) {
-    if (vm?.ip === ip) vm.healthy = healthy;
-  }
-  return true;
+/** Takes a `health` signal unless a newer one of the same ip:port was taken before (run, then sequence). */
+export function applyHealth(state: ProxyState, signal: HealthSignal): void {
+  const { ip, port, healthy, reason, message, run, sequence } = signal;
+  const others = state.health.filter((entry) => entry.ip !== ip || entry.port !== port);
+  const known = state.health.find((entry) => !others.includes(entry));
+  if (known && (known.run > run || (known.run === run && known.sequence >= sequence))) return;
+  const latest = { ip, port, healthy, reason, message, run, sequence };
+  state.health = [...others, latest].slice(-keptHealth);
 }
 
 /** Puts a VM on its way out; what was never cloned is simply forgotten. */

@@ -2,8 +2,8 @@
 import { proxyWorkflowId } from './contract/messages.ts';
 import type { Phase, ProxyStatus, Replacement } from './contract/proxy.ts';
 import { conditionsOf } from './conditions.ts';
-import { healthOf, type ProxyState } from './state.ts';
-import { addressOf, healthyOf, shownTrouble, shownVm } from './view.ts';
+import type { ProxyState } from './state.ts';
+import { addressOf, healthyOf, shownHealth, shownTrouble, shownVm } from './view.ts';
 
 export function phaseOf(state: ProxyState): Phase {
   if (state.deleting) return 'Deleting';
@@ -53,7 +53,7 @@ export function messageOf(state: ProxyState): string {
   if (state.deleting && state.desired?.paused) return 'the Proxy is paused; the deletion waits';
   if (state.deleting) return 'deleting';
   if (state.desired?.paused) return 'paused: nothing is changed on Proxmox';
-  const health = healthOf(state, addressOf(state));
+  const health = shownHealth(state);
   if (health && !health.healthy) return `probe: ${health.message}`;
   if (addressOf(state) !== null)
     return health ? '' : 'waiting for the first probe through the proxy';

@@ -1,6 +1,6 @@
 /** What of a Proxy's state is shown: which VM, which trouble, which address. Pure. */
 import type { VmRecord } from './contract/proxy.ts';
-import { healthOf, type ProxyState, type Trouble } from './state.ts';
+import { healthOf, type Health, type ProxyState, type Trouble } from './state.ts';
 
 /** The VM the status describes: the one that serves, else the one being made. */
 export function shownVm(state: ProxyState): VmRecord | null {
@@ -20,7 +20,13 @@ export function addressOf(state: ProxyState): string | null {
   return shownVm(state)?.ip ?? null;
 }
 
+/** Health of the shown address. A first VM that is healthy counts from its promotion on, an instant later. */
+export function shownHealth(state: ProxyState): Health | null {
+  const health = healthOf(state, addressOf(state));
+  const serves = state.serving !== null || state.desired?.mode === 'External';
+  return health?.healthy && !serves ? null : health;
+}
+
 export function healthyOf(state: ProxyState): boolean | null {
-  const known = healthOf(state, addressOf(state));
-  return known ? known.healthy : (state.serving?.healthy ?? null);
+  return shownHealth(state)?.healthy ?? null;
 }

@@ -36,7 +36,6 @@ export function plannedVm(
     cloneSent: true,
     everReady: false,
     ip: null,
-    healthy: null,
   };
 }
 
@@ -47,9 +46,9 @@ export function listedVm(provider: string, found: ManagedVm): VmRecord {
 
 /** The VM that the status of an object with a past speaks of, or null. */
 export function rememberedVm(recorded: RecordedStatus): VmRecord | null {
-  const { vmid, node, vmName, provider, specHash, everReady, ip, healthy } = recorded;
+  const { vmid, node, vmName, provider, specHash, everReady, ip } = recorded;
   if (vmid === null || !node || !vmName || !provider || !specHash) return null;
-  return { ...pastVm(provider, vmid, vmName, node, specHash), everReady, ip, healthy };
+  return { ...pastVm(provider, vmid, vmName, node, specHash), everReady, ip };
 }
 
 function pastVm(
@@ -74,7 +73,6 @@ function pastVm(
     cloneSent: true,
     everReady: false,
     ip: null,
-    healthy: null,
     requestBoundMs: defaultRequestBoundMs,
   };
 }

@@ -76,7 +76,6 @@ export interface VmRecord {
   everReady: boolean;
   startedAtMs: number | null;
   ip: string | null;
-  healthy: boolean | null;
   /** Bound of one API request of its provider when the VM was made. */
   requestBoundMs: number;
 }
