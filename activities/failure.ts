@@ -24,6 +24,15 @@ export function toFailure(error: unknown, cancelled: boolean): Error {
   return failure('Transient', `internal error: ${nameOf(error)}`, facts);
 }
 
+/** A wait that ends because its worker does: Temporal hands it to another one at once (`WorkerShutdown`). */
+export function handOver(): ApplicationFailure {
+  return ApplicationFailure.create({
+    message: 'the worker shuts down; another one goes on with the wait',
+    type: 'WorkerShutdown',
+    category: ApplicationFailureCategory.BENIGN,
+  });
+}
+
 function failure(type: string, message: string, facts: FailureFacts): ApplicationFailure {
   const made = ApplicationFailure.create({ message, type, nonRetryable: true, details: [facts] });
   // The stack names files of the operator only and helps nobody who reads the history.

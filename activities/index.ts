@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { slackMs } from '../workflows/contract/budgets.ts';
-import type { StepName, Steps } from '../workflows/contract/steps.ts';
+import { stepTraits, type StepName, type Steps } from '../workflows/contract/steps.ts';
 import { allocateVmid } from './allocateVmid.ts';
 import { awaitRunning } from './awaitRunning.ts';
 import { awaitTask } from './awaitTask.ts';
@@ -13,7 +13,7 @@ import { configureVm } from './configureVm.ts';
 import { deleteSeed } from './deleteSeed.ts';
 import type { Step, StepContext, StepDeps } from './deps.ts';
 import { destroyVm } from './destroyVm.ts';
-import { toFailure } from './failure.ts';
+import { handOver, toFailure } from './failure.ts';
 import { listManagedVms } from './listManagedVms.ts';
 import { outcomeOf, withStepSpan, type StepObserver, type StepOutcome } from './observe.ts';
 import { pollAgent } from './pollAgent.ts';
@@ -45,48 +45,63 @@ const stepFactsSchema = z.object({
 /** How long after its start a step says by itself that it lives. */
 const heartbeatEveryMs = 4_000;
 
-export function createKubernetesSteps(deps: StepDeps, observer: StepObserver): KubernetesSteps {
+/** What the process around the steps is told, and tells. */
+export interface ProcessHooks {
+  observer: StepObserver;
+  /** Aborted when the process is to end: waits are handed over at once, short steps finish. */
+  shutdown: AbortSignal;
+}
+
+export function createKubernetesSteps(deps: StepDeps, process: ProcessHooks): KubernetesSteps {
   return {
-    claimProxy: bind(deps, observer, 'claimProxy', claimProxy),
-    publishStatus: bind(deps, observer, 'publishStatus', publishStatus),
-    releaseProxy: bind(deps, observer, 'releaseProxy', releaseProxy),
+    claimProxy: bind(deps, process, 'claimProxy', claimProxy),
+    publishStatus: bind(deps, process, 'publishStatus', publishStatus),
+    releaseProxy: bind(deps, process, 'releaseProxy', releaseProxy),
   };
 }
 
-export function createProviderSteps(deps: StepDeps, observer: StepObserver): ProviderSteps {
+export function createProviderSteps(deps: StepDeps, process: ProcessHooks): ProviderSteps {
   return {
-    resolvePlacement: bind(deps, observer, 'resolvePlacement', resolvePlacement),
-    allocateVmid: bind(deps, observer, 'allocateVmid', allocateVmid),
-    cloneTemplate: bind(deps, observer, 'cloneTemplate', cloneTemplate),
-    uploadSeed: bind(deps, observer, 'uploadSeed', uploadSeed),
-    configureVm: bind(deps, observer, 'configureVm', configureVm),
-    resizeDisk: bind(deps, observer, 'resizeDisk', resizeDisk),
-    startVm: bind(deps, observer, 'startVm', startVm),
-    awaitTask: bind(deps, observer, 'awaitTask', awaitTask),
-    awaitRunning: bind(deps, observer, 'awaitRunning', awaitRunning),
-    pollAgent: bind(deps, observer, 'pollAgent', pollAgent),
-    listManagedVms: bind(deps, observer, 'listManagedVms', listManagedVms),
-    stopVm: bind(deps, observer, 'stopVm', stopVm),
-    destroyVm: bind(deps, observer, 'destroyVm', destroyVm),
-    deleteSeed: bind(deps, observer, 'deleteSeed', deleteSeed),
+    resolvePlacement: bind(deps, process, 'resolvePlacement', resolvePlacement),
+    allocateVmid: bind(deps, process, 'allocateVmid', allocateVmid),
+    cloneTemplate: bind(deps, process, 'cloneTemplate', cloneTemplate),
+    uploadSeed: bind(deps, process, 'uploadSeed', uploadSeed),
+    configureVm: bind(deps, process, 'configureVm', configureVm),
+    resizeDisk: bind(deps, process, 'resizeDisk', resizeDisk),
+    startVm: bind(deps, process, 'startVm', startVm),
+    awaitTask: bind(deps, process, 'awaitTask', awaitTask),
+    awaitRunning: bind(deps, process, 'awaitRunning', awaitRunning),
+    pollAgent: bind(deps, process, 'pollAgent', pollAgent),
+    listManagedVms: bind(deps, process, 'listManagedVms', listManagedVms),
+    stopVm: bind(deps, process, 'stopVm', stopVm),
+    destroyVm: bind(deps, process, 'destroyVm', destroyVm),
+    deleteSeed: bind(deps, process, 'deleteSeed', deleteSeed),
   };
 }
 
 /** One attempt: context, sign of life, span, one log line, and the error through the one door. */
 function bind<Input, Result>(
   deps: StepDeps,
-  observer: StepObserver,
+  { observer, shutdown }: ProcessHooks,
   step: StepName,
   run: Step<Input, Result>,
 ): (input: Input) => Promise<Result> {
   return async (input) => {
     const { cancellationSignal } = Context.current();
     const facts = factsOf(input);
-    const context = contextOf(deps, step, facts);
+    const waits = stepTraits[step].queue === 'wait';
+    const signal = waits ? AbortSignal.any([cancellationSignal, shutdown]) : cancellationSignal;
+    const context = contextOf(deps, step, facts, signal);
     const startedMs = deps.clock.now();
     const measure = (outcome: StepOutcome, budgetExceeded: boolean): number => {
       const seconds = (deps.clock.now() - startedMs) / 1000;
-      observer.onStep({ step, provider: String(facts.provider ?? ''), outcome, seconds, budgetExceeded });
+      observer.onStep({
+        step,
+        provider: String(facts.provider ?? ''),
+        outcome,
+        seconds,
+        budgetExceeded,
+      });
       return seconds;
     };
     const alive = setInterval(() => {
@@ -97,10 +112,11 @@ function bind<Input, Result>(
       context.log.debug({ seconds: measure('ok', false) }, 'step finished');
       return result;
     } catch (error) {
-      const cancelled = cancellationSignal.aborted;
+      const cancelled = signal.aborted;
       const exceeded = error instanceof ProviderError && error.facts.reason === 'BudgetExceeded';
       const seconds = measure(outcomeOf(error, cancelled), exceeded);
       logFailure(context.log, error, cancelled, seconds);
+      if (cancelled && !cancellationSignal.aborted) throw handOver();
       throw toFailure(error, cancelled);
     } finally {
       clearInterval(alive);
@@ -129,13 +145,18 @@ function factsOf(input: unknown): StepFacts {
   return known;
 }
 
-function contextOf(deps: StepDeps, step: StepName, facts: StepFacts): StepContext {
+function contextOf(
+  deps: StepDeps,
+  step: StepName,
+  facts: StepFacts,
+  signal: AbortSignal,
+): StepContext {
   const context = Context.current();
   const { info } = context;
   const deadlineMs = info.currentAttemptScheduledTimestampMs + info.startToCloseTimeoutMs;
   const { attempt, workflowExecution } = info;
   return {
-    call: { signal: context.cancellationSignal, writesUntilMs: deadlineMs - slackMs / 2 },
+    call: { signal, writesUntilMs: deadlineMs - slackMs / 2 },
     scheduledAtMs: info.scheduledTimestampMs,
     heartbeat: (details) => {
       context.heartbeat(details);

@@ -3,11 +3,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
-import type { Clock, Installation, Pace, StepContext, StepDeps } from '../activities/deps.ts';
-import { createKubernetesSteps, createProviderSteps } from '../activities/index.ts';
+import type { Clock, Installation, Pace, StepDeps } from '../activities/deps.ts';
+import {
+  createKubernetesSteps,
+  createProviderSteps,
+  type ProcessHooks,
+} from '../activities/index.ts';
 import type { KubernetesClient } from '../activities/kubernetes/client.ts';
 import { KubernetesProxyRecords } from '../activities/kubernetes/kubernetesRecords.ts';
 import { ProxyCache } from '../activities/kubernetes/proxyCache.ts';
+import { handOver } from '../activities/failure.ts';
 import { probeProxies, type ProbeDeps } from '../activities/probeProxies.ts';
 import { createProxmoxClients, type ProxmoxClients } from '../activities/proxmox/clients.ts';
 import { agentPollMs, runningPollMs, taskPoll } from '../workflows/contract/budgets.ts';
@@ -22,6 +27,8 @@ export interface DependencyOptions {
   installation: Installation;
   healthCheckUrl: string;
   metrics: WorkerMetrics;
+  /** Aborted when the process is to end. */
+  shutdown: AbortSignal;
   log: Logger;
 }
 
@@ -48,7 +55,8 @@ const pace: Pace = {
 };
 
 export function createDependencies(options: DependencyOptions): Dependencies {
-  const { config, kubernetes, installation, metrics, log } = options;
+  const { config, kubernetes, installation, metrics, shutdown, log } = options;
+  const hooks: ProcessHooks = { observer: metrics, shutdown };
   const clients = createProxmoxClients({
     current: () => config.current(),
     log,
@@ -76,20 +84,32 @@ export function createDependencies(options: DependencyOptions): Dependencies {
   return {
     clients,
     mainSteps: {
-      ...createKubernetesSteps(deps, metrics),
-      probeProxies: () => probeProxies(probing, probeContext(log)),
+      ...createKubernetesSteps(deps, hooks),
+      probeProxies: () => probeUntilShutdown(probing, shutdown, log),
     },
-    providerSteps: createProviderSteps(deps, metrics),
+    providerSteps: createProviderSteps(deps, hooks),
   };
 }
 
 /** The prober writes nothing to Proxmox and has no budget: its context is only its life. */
-function probeContext(log: Logger): StepContext {
-  const { cancellationSignal, info, heartbeat } = Context.current();
-  return {
-    call: { signal: cancellationSignal, writesUntilMs: 0 },
-    scheduledAtMs: info.scheduledTimestampMs,
-    heartbeat,
-    log,
-  };
+async function probeUntilShutdown(
+  probing: ProbeDeps,
+  shutdown: AbortSignal,
+  log: Logger,
+): Promise<void> {
+  const context = Context.current();
+  const { cancellationSignal, info } = context;
+  const signal = AbortSignal.any([cancellationSignal, shutdown]);
+  try {
+    await probeProxies(probing, {
+      call: { signal, writesUntilMs: 0 },
+      scheduledAtMs: info.scheduledTimestampMs,
+      heartbeat: () => {
+        context.heartbeat();
+      },
+      log,
+    });
+  } catch (error) {
+    throw shutdown.aborted ? handOver() : error;
+  }
 }

@@ -61,6 +61,7 @@ try {
     installation,
     metrics,
     telemetry,
+    shutdown: signal,
     log,
     namespace: settings.namespace,
     healthCheckUrl: options.healthCheckUrl,

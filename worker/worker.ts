@@ -23,6 +23,8 @@ export interface OperatorWorkerOptions {
   healthCheckUrl: string;
   metrics: WorkerMetrics;
   telemetry: Telemetry;
+  /** Aborted when the process is to end. */
+  shutdown: AbortSignal;
   log: Logger;
 }
 
