@@ -32,6 +32,9 @@ runProgram(async (signal) => {
   try {
     // A process that dies in mid-demo is the reason to tell, not the timeout that follows from it.
     await Promise.race([story(stack, signal), stack.failure]);
+  } catch (error) {
+    if (!signal.aborted) await showTrouble(stack);
+    throw error;
   } finally {
     title('Stopping everything');
     await stack.stop();
@@ -69,6 +72,14 @@ async function story(stack: Stack, signal: AbortSignal): Promise<void> {
   }
   title('What is left');
   await expectNothingLeft(stack);
+}
+
+/** What a person would look at first when the demo does not go on. */
+async function showTrouble(stack: Stack): Promise<void> {
+  title('This went wrong');
+  const { stdout, stderr } = await stack.kubectl.run(['get', 'px,ph', '-A', '-o', 'wide']);
+  printLine((stdout + stderr).trimEnd().replace(/^/gm, '  '));
+  printLine(`  Logs: ${stack.folder.logs}`);
 }
 
 /** `kubectl get px -w`, a line whenever something else than the age changed. */
