@@ -17,9 +17,13 @@ export interface NodeState {
   quorum: boolean;
   /** Real ms of the last change of `state` or `quorum`: corosync needs 6.5 s to notice. */
   changedAt: number;
+  /** How long the two ssh logins of an upload from another node take. */
+  sshSeconds: number;
   /** pvestatd runs. */
   pvestatd: boolean;
   statsAt: number | null;
+  /** Real ms before which pvestatd has not started yet, after a boot. */
+  statsFrom: number;
   bootedAt: number;
   cpus: number;
   memoryBytes: number;
@@ -57,9 +61,28 @@ export interface Vm {
 
 export interface HaResource {
   vmid: number;
+  /** `request_state`. */
   wanted: 'started' | 'stopped' | 'ignored' | 'disabled';
-  /** As the manager shows it; `null` before its first round. */
-  state: string | null;
+  /** As the cluster's manager has it; `null` before its first round. */
+  state: 'started' | 'request_stop' | 'stopped' | 'migrate' | 'fence' | 'error' | null;
+  /** The local manager has seen it running. */
+  confirmed: boolean;
+  migrateTo: string | null;
+  stopTimeoutSeconds: number;
+  /** Starts that failed in a row. */
+  failures: number;
+  /** It has been tried on another node. */
+  relocated: boolean;
+  /** A task of the local manager runs. */
+  busy: boolean;
+}
+
+export interface HaManager {
+  resources: Map<number, HaResource>;
+  /** The managers have been armed by a first resource. */
+  active: boolean;
+  /** VMIDs destroyed since the last round. */
+  deleting: Set<number>;
 }
 
 /** What pvestatd last broadcast about a guest. */
@@ -75,7 +98,7 @@ export interface Cluster {
   vms: Map<number, Vm>;
   stats: Map<number, VmStats>;
   storages: StorageTable;
-  ha: Map<number, HaResource>;
+  ha: HaManager;
   pools: { id: string; members: string[] }[];
 }
 
@@ -88,12 +111,7 @@ export function buildCluster(fixture: Fixture, storages: StorageTable, clock: Cl
     vms: new Map(),
     stats: new Map(),
     storages,
-    ha: new Map(
-      fixture.ha.map((entry) => [
-        entry.vmid,
-        { vmid: entry.vmid, wanted: entry.state, state: null },
-      ]),
-    ),
+    ha: { resources: new Map(), active: false, deleting: new Set() },
     pools: fixture.pools.map((pool) => ({ id: pool.id, members: [...pool.members] })),
   };
   for (const node of fixture.nodes) {
@@ -104,8 +122,10 @@ export function buildCluster(fixture: Fixture, storages: StorageTable, clock: Cl
       pmxcfs: true,
       quorum: true,
       changedAt: now - 1e9,
+      sshSeconds: 0.7,
       pvestatd: true,
       statsAt: null,
+      statsFrom: 0,
       bootedAt: now - 6_262_000,
     });
   }

@@ -3,6 +3,7 @@ import { isMember } from './cluster.ts';
 import { listBody, Listing, type Core, type Endpoint } from './core.ts';
 import {
   ApiError,
+  ConnectionClosed,
   dieWith,
   forbidden,
   paramError,
@@ -181,8 +182,9 @@ export function requestHandler(
         const forwarded = isForwarded(endpoints, head.method, target.segments, entryNode);
         return forwarded ? { ...reply, upstreamClose: true } : reply;
       } catch (error) {
+        if (error instanceof ConnectionClosed) return 'reset';
         if (error instanceof ApiError) return errorReply(error, target.format);
-        return errorReply(dieWith(`${textOf(error)}\n`), target.format);
+        return errorReply(dieWith(textOf(error)), target.format);
       }
     });
     entry.durationMs = core.clock.now() - started;
@@ -295,15 +297,36 @@ async function perform(
       return task.authId === who.authId ? action : before(task);
     };
   }
-  return endpoint.handler({
-    core,
-    entryNode,
-    node,
-    params,
-    who,
-    upload: request.upload,
-    raw: request.raw,
+  const started = core.clock.now();
+  const outcome = await settle(async () => {
+    const data: unknown = await endpoint.handler({
+      core,
+      entryNode,
+      node,
+      params,
+      who,
+      upload: request.upload,
+      raw: request.raw,
+    });
+    return data;
   });
+  if (core.cluster.nodes.get(node)?.state === 'cut') {
+    // Done or failed over there, but no answer came back (30-cut-in-flight-put-config).
+    await core.clock.sleep(Math.max(0, core.times.cutNodeSeconds - core.clock.since(started)));
+    throw proxyError(596, 'Connection timed out');
+  }
+  if ('error' in outcome) throw outcome.error;
+  return outcome.data;
+}
+
+async function settle(
+  act: () => Promise<unknown>,
+): Promise<{ data: unknown } | { error: unknown }> {
+  try {
+    return { data: await act() };
+  } catch (error) {
+    return { error };
+  }
 }
 
 /** The node that answers, or what the client sees when it cannot be reached (api-facts 1.2, pve/cluster.md 21–34). */
@@ -514,7 +537,8 @@ function errorReply(error: ApiError, format: string): Reply {
     // Perl's own `die … at line n.` messages keep their newline; those of the HTTP layer have none.
     return plainReply(error.status, reason, / line \d+\.$/.test(reason) ? `${reason}\n` : reason);
   }
-  const message = error.status === 501 ? error.message : `${error.message.replace(/\n+$/, '')}\n`;
+  // Texts that already end in a newline get a second one (30-down-upload-to-dead-node).
+  const message = error.status === 501 ? error.message : `${error.message}\n`;
   const body = {
     data: null,
     message,

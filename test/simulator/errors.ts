@@ -19,6 +19,11 @@ export class ApiError extends Error {
   }
 }
 
+/** The connection is closed without an answer. */
+export class ConnectionClosed extends Error {
+  override readonly name = 'ConnectionClosed';
+}
+
 /** What `die "text\n"` becomes: 500 with the text as reason and message. */
 export function dieWith(text: string): ApiError {
   return new ApiError(500, text);

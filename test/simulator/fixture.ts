@@ -81,7 +81,9 @@ const times = z.strictObject({
   /** A round of pvestatd. */
   statsSeconds: z.number().default(10),
   /** A round of the HA manager. */
-  haSeconds: z.number().default(5),
+  haSeconds: z.number().default(10),
+  /** When the first of those rounds comes. */
+  haOffsetSeconds: z.number().default(4),
   authDelaySeconds: z.number().default(3),
   /** An agent call that nobody answers. */
   agentTimeoutSeconds: z.number().default(3),

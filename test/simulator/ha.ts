@@ -1,11 +1,14 @@
+import type { HaResource, Vm } from './cluster.ts';
 import type { Call, Core } from './core.ts';
 import { dieWith } from './errors.ts';
-import { powerOff, powerOn } from './power.ts';
-import type { Vm } from './cluster.ts';
+import { vmLockPath } from './locks.ts';
+import { migrateVm } from './migration.ts';
+import { shutdownQemu, startQemu, stopQemu } from './power.ts';
+import type { Worker } from './tasks.ts';
 
 /** Is the VM one of the HA manager's? (api-facts 6) */
 export function isHaManaged(core: Core, vmid: number): boolean {
-  const resource = core.cluster.ha.get(vmid);
+  const resource = core.cluster.ha.resources.get(vmid);
   return resource !== undefined && resource.wanted !== 'ignored';
 }
 
@@ -18,37 +21,74 @@ export function requestHaState(
   vmid: number,
   type: 'hastart' | 'hastop',
   wanted: 'started' | 'stopped',
+  timeoutSeconds = 0,
+): string {
+  const verb = type === 'hastart' ? 'start' : 'stop';
+  const command =
+    type === 'hastart'
+      ? `set vm:${vmid} --state started`
+      : `crm-command stop vm:${vmid} ${timeoutSeconds}`;
+  return request(call, vmid, type, `Requesting HA ${verb} for VM ${vmid}`, command, (resource) => {
+    resource.wanted = wanted;
+    resource.stopTimeoutSeconds = timeoutSeconds;
+  });
+}
+
+/** `hamigrate`: also only a request. */
+export function requestHaMigration(call: Call, vmid: number, target: string): string {
+  return request(
+    call,
+    vmid,
+    'hamigrate',
+    `Requesting HA migration for VM ${vmid} to node ${target}`,
+    `migrate vm:${vmid} ${target}`,
+    (resource) => {
+      resource.migrateTo = target;
+    },
+  );
+}
+
+function request(
+  call: Call,
+  vmid: number,
+  type: string,
+  line: string,
+  command: string,
+  note: (resource: HaResource) => void,
 ): string {
   const { core } = call;
   return core.tasks.start(
     { node: call.node, type, id: String(vmid), authId: call.who.authId },
     async (worker) => {
-      worker.log(`Requesting HA ${type === 'hastart' ? 'start' : 'stop'} for VM ${vmid}`);
+      worker.log(line);
       await worker.sleep(1);
-      const resource = core.cluster.ha.get(vmid);
+      const resource = core.cluster.ha.resources.get(vmid);
       if (resource === undefined) throw dieWith(`no such resource 'vm:${vmid}'`);
       if (resource.state === 'error') {
         worker.log(`service 'vm:${vmid}' in error state, must be disabled and fixed first`);
-        const command =
-          type === 'hastart' ? `set vm:${vmid} --state started` : `crm-command stop vm:${vmid} 0`;
         throw dieWith(`command 'ha-manager ${command}' failed: exit code 255`);
       }
-      resource.wanted = wanted;
+      note(resource);
     },
   );
 }
 
-/** The manager's rounds: brings every managed VM to its wanted state. */
+/** Seconds after a node's death at which its services are fenced, and at which they are moved (pve/cluster.md 33). */
+const FENCE_AFTER_SECONDS = 60;
+const RECOVER_AFTER_SECONDS = 120;
+/** The local managers follow this long after the cluster's. */
+const LRM_LAG_SECONDS = 2;
+
+/** The manager's rounds: `pve-ha-crm` decides, and two seconds later `pve-ha-lrm` of each node acts. */
 export function startHaManager(core: Core): () => void {
   const stopping = new AbortController();
   const loop = async (): Promise<void> => {
+    await core.clock.sleep(core.times.haOffsetSeconds, stopping.signal);
     for (;;) {
-      await core.clock.sleep(core.times.haSeconds, stopping.signal);
-      for (const resource of core.cluster.ha.values()) {
-        const vm = core.cluster.vms.get(resource.vmid);
-        if (vm === undefined) core.cluster.ha.delete(resource.vmid);
-        else round(core, vm);
-      }
+      decide(core);
+      await core.clock.sleep(LRM_LAG_SECONDS, stopping.signal);
+      act(core);
+      await core.clock.sleep(core.times.haSeconds - LRM_LAG_SECONDS, stopping.signal);
     }
   };
   loop().catch(() => undefined);
@@ -57,20 +97,116 @@ export function startHaManager(core: Core): () => void {
   };
 }
 
-function round(core: Core, vm: Vm): void {
-  const resource = core.cluster.ha.get(vm.vmid);
-  if (resource === undefined || resource.wanted === 'ignored' || resource.state === 'error') return;
+function decide(core: Core): void {
+  const { ha } = core.cluster;
+  ha.deleting.clear();
+  if (ha.resources.size > 0) ha.active = true;
+  for (const resource of ha.resources.values()) {
+    const vm = core.cluster.vms.get(resource.vmid);
+    if (vm === undefined) ha.resources.delete(resource.vmid);
+    else if (resource.wanted !== 'ignored' && resource.state !== 'error') next(core, resource, vm);
+  }
+}
+
+/** One transition of the cluster's manager. */
+function next(core: Core, resource: HaResource, vm: Vm): void {
   const node = core.cluster.nodes.get(vm.node);
-  if (node?.state !== 'up' || vm.config.has('lock')) return;
-  if (resource.wanted === 'started') {
-    if (vm.running === null) powerOn(core, vm);
-    resource.state = 'started';
+  if (node?.state === 'dead' || node?.state === 'cut') {
+    const seconds = core.clock.since(node.changedAt);
+    if (seconds > RECOVER_AFTER_SECONDS) recover(core, resource, vm);
+    else if (seconds > FENCE_AFTER_SECONDS) resource.state = 'fence';
     return;
   }
-  if (vm.running !== null && resource.state !== 'request_stop') {
+  if (resource.busy) return;
+  if (resource.state === 'migrate' && resource.migrateTo !== null) return;
+  if (resource.migrateTo !== null && resource.migrateTo !== vm.node) {
+    resource.state = 'migrate';
+    return;
+  }
+  resource.migrateTo = null;
+  if (resource.failures >= 4) {
+    resource.state = 'error';
+    return;
+  }
+  if (resource.failures === 2 && !resource.relocated) {
+    relocate(core, resource, vm);
+    return;
+  }
+  const before = resource.state;
+  if (resource.wanted === 'started') resource.state = 'started';
+  else if (vm.running !== null || before === 'migrate' || before === null)
     resource.state = 'request_stop';
-    return;
+  else resource.state = 'stopped';
+  if (resource.state !== before) resource.confirmed = false;
+}
+
+/** A VM that cannot start is tried on another node as well. */
+function relocate(core: Core, resource: HaResource, vm: Vm): void {
+  resource.relocated = true;
+  const other = [...core.cluster.nodes.values()].find(
+    (node) => node.state === 'up' && node.name !== vm.node,
+  );
+  if (other === undefined) return;
+  resource.migrateTo = other.name;
+  resource.state = 'migrate';
+}
+
+function recover(core: Core, resource: HaResource, vm: Vm): void {
+  const other = [...core.cluster.nodes.values()].find((node) => node.state === 'up' && node.quorum);
+  if (other === undefined) return;
+  vm.node = other.name;
+  resource.state = resource.wanted === 'started' ? 'started' : 'request_stop';
+  resource.confirmed = false;
+}
+
+/** What the local managers do about it: real tasks of root@pam. */
+function act(core: Core): void {
+  for (const resource of core.cluster.ha.resources.values()) {
+    const vm = core.cluster.vms.get(resource.vmid);
+    const node = core.cluster.nodes.get(vm?.node ?? '');
+    if (vm === undefined || node?.state !== 'up' || resource.busy) continue;
+    if (resource.state === 'started') {
+      if (vm.running !== null) resource.confirmed = true;
+      else run(core, resource, vm, 'qmstart', (worker) => startQemu(core, vm, worker));
+    } else if (resource.state === 'request_stop' && vm.running !== null) {
+      const timeoutSeconds = resource.stopTimeoutSeconds;
+      if (timeoutSeconds > 0) {
+        run(core, resource, vm, 'qmshutdown', (worker) =>
+          shutdownQemu(core, vm, worker, { timeoutSeconds, force: true }),
+        );
+      } else run(core, resource, vm, 'qmstop', (worker) => stopQemu(core, vm, worker));
+    } else if (resource.state === 'migrate' && resource.migrateTo !== null) {
+      const options = { target: resource.migrateTo, withLocalDisks: false, bwlimit: null };
+      run(core, resource, vm, 'qmigrate', async (worker) => {
+        try {
+          await migrateVm(core, vm, options, worker);
+        } finally {
+          resource.migrateTo = null;
+        }
+      });
+    }
   }
-  if (vm.running !== null) powerOff(core, vm);
-  resource.state = 'stopped';
+}
+
+function run(
+  core: Core,
+  resource: HaResource,
+  vm: Vm,
+  type: string,
+  body: (worker: Worker) => Promise<void>,
+): void {
+  resource.busy = true;
+  const node = vm.node;
+  core.tasks.start({ node, type, id: String(vm.vmid), authId: 'root@pam' }, async (worker) => {
+    try {
+      const lock = { path: vmLockPath(vm.vmid), timeoutSeconds: core.times.lockWaitSeconds };
+      await core.locks(node).withLock({ ...lock, owner: worker }, () => body(worker));
+      if (type === 'qmstart') resource.failures = 0;
+    } catch (error) {
+      if (type === 'qmstart') resource.failures += 1;
+      throw error;
+    } finally {
+      resource.busy = false;
+    }
+  });
 }

@@ -8,7 +8,9 @@ import { accessEndpoints } from './endpoints/access.ts';
 import { agentEndpoints } from './endpoints/agent.ts';
 import { cloneEndpoints } from './endpoints/clone.ts';
 import { clusterEndpoints } from './endpoints/cluster.ts';
+import { haEndpoints, newHaResource } from './endpoints/ha.ts';
 import { lifecycleEndpoints } from './endpoints/lifecycle.ts';
+import { migrateEndpoints } from './endpoints/migrate.ts';
 import { nodeEndpoints } from './endpoints/nodes.ts';
 import { powerEndpoints } from './endpoints/power.ts';
 import { storageEndpoints } from './endpoints/storage.ts';
@@ -113,6 +115,8 @@ const ENDPOINTS = [
   ...cloneEndpoints,
   ...lifecycleEndpoints,
   ...agentEndpoints,
+  ...migrateEndpoints,
+  ...haEndpoints,
 ];
 
 /** Starts an imitation of a Proxmox VE 9.2 cluster; see README.md. */
@@ -125,6 +129,9 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const clock = options.clock ?? scaledClock(options.timeScale ?? 1);
   const core = await buildCore(fixture, clock, options.proxyNetwork === true);
   const { cluster } = core;
+  for (const entry of fixture.ha) {
+    cluster.ha.resources.set(entry.vmid, newHaResource(entry.vmid, entry.state));
+  }
   for (const entry of fixture.vms) {
     const vm = cluster.vms.get(entry.vmid);
     if (entry.running && vm !== undefined) powerOn(core, vm);
@@ -293,10 +300,21 @@ function setNode(core: Core, name: string, change: Partial<NodeChange>): void {
   const wasDead = node.state === 'dead';
   Object.assign(node, change);
   node.changedAt = core.clock.now();
+  if (wasDead && node.state === 'up') boot(core, node);
   if (node.state !== 'dead' || wasDead) return;
   // A power cut: nothing on that node gets to clean up.
   core.tasks.killNode(name);
   for (const vm of core.cluster.vms.values()) if (vm.node === name) powerOff(core, vm);
+}
+
+/** A node after power-on: pveproxy and pvestatd take their time (pve/cluster.md 24). */
+function boot(core: Core, node: NodeState): void {
+  node.bootedAt = core.clock.now();
+  node.statsFrom = core.clock.now() + 22_000 * core.clock.scale;
+  node.state = 'refusing';
+  void core.clock.sleep(8).then(() => {
+    if (node.state === 'refusing') node.state = 'up';
+  });
 }
 
 function removeVm(core: Core, vmid: number): void {

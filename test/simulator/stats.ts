@@ -8,7 +8,8 @@ const STATS_LIFETIME_SECONDS = 300;
 /** One round of pvestatd on one node: rewrites what `cluster/resources` knows about its guests. */
 export function refreshStats(cluster: Cluster, node: string, clock: Clock): void {
   const state = cluster.nodes.get(node);
-  if (state === undefined || state.state !== 'up' || !state.pvestatd) return;
+  if (state === undefined || state.state !== 'up' || !state.pvestatd || !state.quorum) return;
+  if (clock.now() < state.statsFrom) return;
   state.statsAt = clock.now();
   for (const vm of cluster.vms.values()) {
     if (vm.node === node) cluster.stats.set(vm.vmid, snapshot(vm, clock));
@@ -81,8 +82,9 @@ export function resourceRow(
   const tags = vm.config.get('tags');
   if (lock !== undefined) row['lock'] = lock;
   if (tags !== undefined && tags !== '') row['tags'] = tags;
-  const ha = cluster.ha.get(vm.vmid);
-  if (ha !== undefined && ha.state !== null) row['hastate'] = ha.state;
+  const ha = cluster.ha.resources.get(vm.vmid);
+  // Before the manager's first round the row shows what was asked for (30-ha-timeline-start-stop).
+  if (ha !== undefined && ha.wanted !== 'ignored') row['hastate'] = ha.state ?? ha.wanted;
   return row;
 }
 

@@ -42,6 +42,7 @@ function withTask(
 ): Step[] {
   const name = nameOf(step);
   if (name === null) return [step];
+  if (typeof step === 'object' && 'replay' in step && step.withoutTask === true) return [step];
   const followers = [`${name}-task-status`, `${name}-task-log`];
   return [step, ...followers.filter((follower) => captures.has(follower) && !placed.has(follower))];
 }

@@ -14,7 +14,7 @@ import { dieWith, paramError } from '../errors.ts';
 import { isHaManaged } from '../ha.ts';
 import { common } from '../schema.ts';
 import type { Worker } from '../tasks.ts';
-import { volidOf } from '../volumes.ts';
+import { volidOf, type Volume } from '../volumes.ts';
 import {
   DISK_KEYS,
   drivesOf,
@@ -162,8 +162,13 @@ async function remove(
       throw dieWith(`base volume '${volidOf(volume)}' is still in use by linked cloned`);
     }
   }
-  vm.config = new Map([['lock', 'destroyed']]);
+  const quorate = core.cluster.nodes.get(node)?.quorum !== false;
+  if (quorate) vm.config = new Map([['lock', 'destroyed']]);
   for (const volume of owned) {
+    if (!quorate && storages.get(volume.storage).shared) {
+      await waitForQuorum(volume, worker);
+      continue;
+    }
     if (volume.stuck === true) {
       worker.warn(`Could not remove disk '${volidOf(volume)}', check manually: unable to remove`);
       continue;
@@ -172,6 +177,11 @@ async function remove(
     if (!storages.isFileBased(storages.get(volume.storage))) {
       worker.log(`  Logical volume "${volume.name}" successfully removed.`);
     }
+  }
+  if (!quorate) {
+    throw dieWith(
+      `unable to open file '/etc/pve/nodes/${node}/qemu-server/${vm.vmid}.conf.tmp.${worker.task.pid}' - Permission denied`,
+    );
   }
   if (options.unreferenced) {
     for (const volume of storages.volumes.filter(
@@ -189,9 +199,21 @@ async function remove(
   }
   if (options.purge) {
     worker.log(`purging VM ${vm.vmid} from related configurations..`);
-    if (core.cluster.ha.delete(vm.vmid)) {
+    if (core.cluster.ha.resources.delete(vm.vmid)) {
+      core.cluster.ha.deleting.add(vm.vmid);
       worker.log(`NOTE: removed VM ${vm.vmid} from HA resource configuration.`);
     }
   }
   core.cluster.vms.delete(vm.vmid);
+}
+
+/** The cluster-wide lock of a shared storage cannot be had (30-noquorum-destroy-at-pve1-task-log). */
+async function waitForQuorum(volume: Volume, worker: Worker): Promise<void> {
+  for (let attempt = 0; attempt < 9; attempt += 1) {
+    worker.log(`trying to acquire cfs lock 'storage-${volume.storage}' ...`);
+    await worker.sleep(1);
+  }
+  worker.warn(
+    `Could not remove disk '${volidOf(volume)}', check manually: cfs-lock 'storage-${volume.storage}' error: no quorum!`,
+  );
 }

@@ -124,7 +124,10 @@ function shutdown(call: Call): unknown {
   const vmid = integer(params, 'vmid');
   const vm = vmOn(core.cluster, node, vmid);
   const force = flag(params, 'forceStop') === true;
-  if (isHaManaged(core, vmid)) return requestHaState(call, vmid, 'hastop', 'stopped');
+  if (isHaManaged(core, vmid)) {
+    const seconds = params['timeout'] === undefined ? 60 : integer(params, 'timeout');
+    return requestHaState(call, vmid, 'hastop', 'stopped', seconds);
+  }
   if (vm?.running?.qmpstatus === 'paused' && !force)
     throw dieWith('VM is paused - cannot shutdown');
   const timeoutSeconds = params['timeout'] === undefined ? 60 : integer(params, 'timeout');

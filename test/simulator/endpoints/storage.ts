@@ -6,10 +6,9 @@ import {
   storagePrivilege,
   text,
   type Call,
-  type Check,
   type Endpoint,
 } from '../core.ts';
-import { dieWith, paramError } from '../errors.ts';
+import { ConnectionClosed, dieWith, paramError } from '../errors.ts';
 import type { StorageFixture } from '../fixture.ts';
 import { common, formats } from '../schema.ts';
 import { storedFileName } from '../uploadParser.ts';
@@ -387,18 +386,42 @@ function copyCommand(call: Call, node: string, from: string, to: string): string
   return `/usr/bin/scp -o BatchMode=yes -o HostKeyAlias=${node} -o UserKnownHostsFile=/etc/pve/nodes/${node}/ssh_known_hosts -o GlobalKnownHostsFile=none -p -- ${from} [${ip}]:${to}`;
 }
 
-/** An upload is not proxied: the entry node logs in to the target by ssh first (pve/cluster.md 8, 9). */
+/**
+ * An upload is not proxied: the entry node logs in to the target by ssh, twice, before it answers. If that takes over
+ * five seconds the connection is closed and the temporary file deleted, while the task still starts
+ * (pve/cluster.md 8, 9).
+ */
 async function reachForUpload(call: Call, node: string, storage: string): Promise<void> {
+  const { core } = call;
   if (node === call.entryNode) {
-    call.core.cluster.storages.activate(storage, node);
+    core.cluster.storages.activate(storage, node);
     return;
   }
-  const state = call.core.cluster.nodes.get(node);
-  if (state?.state === 'up') return;
-  await call.core.clock.sleep(call.core.times.deadNodeSeconds);
+  const state = core.cluster.nodes.get(node);
+  const seconds = state?.state === 'cut' ? core.times.cutNodeSeconds : (state?.sshSeconds ?? 0);
+  if (seconds > UPLOAD_PATIENCE_SECONDS) {
+    await core.clock.sleep(UPLOAD_PATIENCE_SECONDS);
+    void failLater(call, seconds - UPLOAD_PATIENCE_SECONDS);
+    throw new ConnectionClosed();
+  }
+  if (state?.state === 'up') {
+    await core.clock.sleep(seconds);
+    return;
+  }
+  await core.clock.sleep(core.times.deadNodeSeconds);
   throw dieWith(
-    `can't activate storage '${storage}' on node '${node}': command '/usr/bin/ssh -e none -o 'BatchMode=yes' -o 'HostKeyAlias=${node}' -o 'UserKnownHostsFile=/etc/pve/nodes/${node}/ssh_known_hosts' -o 'GlobalKnownHostsFile=none' root@${state?.ip ?? ''} -- /usr/sbin/pvesm status --storage ${storage}' failed: exit code 255`,
+    `can't activate storage '${storage}' on node '${node}': command '/usr/bin/ssh -o 'BatchMode=yes' -o 'HostKeyAlias=${node}' -o 'UserKnownHostsFile=/etc/pve/nodes/${node}/ssh_known_hosts' -o 'GlobalKnownHostsFile=none' ${state?.ip ?? ''} -- /usr/sbin/pvesm status --storage ${storage}' failed: exit code 255\n`,
   );
 }
 
-export type StorageCheck = Check;
+const UPLOAD_PATIENCE_SECONDS = 5;
+
+/** The task that nobody is told of. */
+async function failLater(call: Call, seconds: number): Promise<void> {
+  await call.core.clock.sleep(seconds);
+  const temporary = `/var/tmp/pveupload-${randomBytes(16).toString('hex')}`;
+  call.core.tasks.start(
+    { node: call.entryNode, type: 'imgcopy', id: '', authId: call.who.authId },
+    () => Promise.reject(new Error(`failed to stat '${temporary}'`)),
+  );
+}

@@ -129,7 +129,7 @@ function nics(vm: Vm): Record<string, unknown> {
 
 function readStatus({ core, node, params }: Call): Record<string, unknown> {
   const vm = requireVm(core.cluster, node, integer(params, 'vmid'));
-  const ha = core.cluster.ha.get(vm.vmid);
+  const ha = core.cluster.ha.resources.get(vm.vmid);
   const managed = ha !== undefined && ha.wanted !== 'ignored';
   return {
     ...listRow(core, vm),
