@@ -42,15 +42,19 @@ export function nextMove(state: ProxyState, nowMs: number): Move {
 }
 
 function deletionMove(state: ProxyState, desired: DesiredProxy, nowMs: number): Move {
-  if (state.forced) return { kind: 'forceRelease' };
+  if (state.forced) return releaseGate(state, nowMs) ?? { kind: 'forceRelease' };
   if (desired.paused) return park(null, 'DeletionPaused');
   if (state.serving || state.next) return { kind: 'beginDeletion' };
-  if (desired.mode === 'External') return { kind: 'release' };
-  if (!state.listedForDeletion && mayHaveVms(state)) {
-    const gate = gateOf(state.removalTrouble, nowMs);
-    return gate ?? { kind: 'listForDeletion' };
+  const managed = desired.mode === 'Managed';
+  if (managed && !state.listedForDeletion && mayHaveVms(state)) {
+    return gateOf(state.removalTrouble, nowMs) ?? { kind: 'listForDeletion' };
   }
-  return removalMove(state, nowMs) ?? { kind: 'release' };
+  return removalMove(state, nowMs) ?? releaseGate(state, nowMs) ?? { kind: 'release' };
+}
+
+/** A finalizer that could not be removed is tried again at its pace; no other trouble holds it up. */
+function releaseGate({ removalTrouble }: ProxyState, nowMs: number): Move | null {
+  return removalTrouble?.step === 'releaseProxy' ? gateOf(removalTrouble, nowMs) : null;
 }
 
 /** A deletion that never sent a clone needs no provider at all (cases.md 17 b). */

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { VmRecord } from '../../workflows/contract/proxy.ts';
+import { nextMove, type Move } from '../../workflows/nextMove.ts';
+import { initialState, type ProxyState, type Trouble } from '../../workflows/state.ts';
+import { desiredProxy, proxyRef } from '../support/fakeWorld.ts';
+
+const now = 1_000_000;
+
+function vm(vmid: number, specHash: string, changes: Partial<VmRecord> = {}): VmRecord {
+  const name = `proxy-p1-abcdef-11111111-${specHash}`;
+  return {
+    provider: 'pve',
+    vmid,
+    name,
+    node: 'pv1-1',
+    templateNode: 'pv1-1',
+    templateVmid: 9001,
+    diskKeys: ['scsi0'],
+    specHash,
+    seedFile: `${name}-seed.iso`,
+    seedNodes: ['pv1-1'],
+    cloneSent: true,
+    cloneUpid: null,
+    cloneUnknownAtMs: null,
+    protectionInherited: false,
+    everReady: false,
+    startedAtMs: null,
+    ip: null,
+    requestBoundMs: 30_000,
+    ...changes,
+  };
+}
+
+function trouble(changes: Partial<Trouble> = {}): Trouble {
+  return {
+    step: 'allocateVmid',
+    errorClass: 'Transient',
+    scope: 'provider',
+    reason: 'Unreachable',
+    message: 'no connection',
+    remedy: null,
+    blockedBy: null,
+    sinceMs: now,
+    attempt: 1,
+    nextAtMs: now + 1_000,
+    ...changes,
+  };
+}
+
+function state(changes: Partial<ProxyState> = {}): ProxyState {
+  return {
+    ...initialState(proxyRef, false),
+    desired: desiredProxy(),
+    objectFound: true,
+    refreshWanted: false,
+    ...changes,
+  };
+}
+
+const healthyNext = [
+  {
+    ip: '192.0.2.11',
+    port: 3128,
+    healthy: true,
+    reason: 'ProbeSucceeded' as const,
+    message: '',
+    run: 'r',
+    sequence: 1,
+  },
+];
+const removal = {
+  vm: vm(100005, 'old'),
+  purpose: 'replacement' as const,
+  drainUntilMs: null,
+  seedGoneFrom: [],
+  destroyed: false,
+};
+
+describe('nextMove', () => {
+  const table: [string, Partial<ProxyState>, Move][] = [
+    ['makes a VM when none is there', {}, { kind: 'make', specHash: 'aaaa' }],
+    [
+      'parks while the wanted VM serves',
+      { serving: vm(1, 'aaaa') },
+      { kind: 'park', untilMs: null, why: 'Serving' },
+    ],
+    [
+      'does nothing to Proxmox while paused',
+      { desired: desiredProxy({ paused: true }) },
+      { kind: 'park', untilMs: null, why: 'Paused' },
+    ],
+    [
+      'does nothing when the object vanished without a deletion',
+      { objectFound: false, serving: vm(1, 'aaaa') },
+      { kind: 'park', untilMs: null, why: 'ObjectMissing' },
+    ],
+    [
+      'waits for the next attempt after a transient failure',
+      { trouble: trouble() },
+      { kind: 'park', untilMs: now + 1_000, why: 'Unreachable' },
+    ],
+    [
+      'tries again when its time has come',
+      { trouble: trouble({ nextAtMs: now }) },
+      { kind: 'make', specHash: 'aaaa' },
+    ],
+    [
+      'stays where a latched failure put it',
+      { trouble: trouble({ errorClass: 'Permanent', reason: 'PlacementInvalid', nextAtMs: null }) },
+      { kind: 'park', untilMs: null, why: 'PlacementInvalid' },
+    ],
+    [
+      'waits for the probe once the VM has its address',
+      { next: vm(1, 'aaaa', { ip: '192.0.2.11' }) },
+      { kind: 'park', untilMs: null, why: 'AwaitingHealth' },
+    ],
+    [
+      'promotes a VM whose probe succeeded',
+      { next: vm(1, 'aaaa', { ip: '192.0.2.11' }), health: healthyNext },
+      { kind: 'promote', vmid: 1 },
+    ],
+    [
+      'does not take the health of another port for that of the wanted one',
+      {
+        desired: desiredProxy({ port: 8080 }),
+        next: vm(1, 'aaaa', { ip: '192.0.2.11' }),
+        health: healthyNext,
+      },
+      { kind: 'park', untilMs: null, why: 'AwaitingHealth' },
+    ],
+    [
+      'discards a VM being made for a spec nobody wants any more',
+      { next: vm(2, 'bbbb') },
+      { kind: 'discardNext', vmid: 2 },
+    ],
+    [
+      'cancels a replacement when the spec goes back to the serving one',
+      { serving: vm(1, 'aaaa'), next: vm(2, 'bbbb') },
+      { kind: 'discardNext', vmid: 2 },
+    ],
+    [
+      'CreateFirst makes the new VM while the old one serves',
+      { serving: vm(1, 'old') },
+      { kind: 'make', specHash: 'aaaa' },
+    ],
+    [
+      'DeleteFirst retires the old VM first',
+      { serving: vm(1, 'old'), desired: desiredProxy({ replaceStrategy: 'DeleteFirst' }) },
+      { kind: 'retireServing', vmid: 1, specHash: 'aaaa' },
+    ],
+    [
+      'DeleteFirst removes before it makes',
+      { removals: [removal], desired: desiredProxy({ replaceStrategy: 'DeleteFirst' }) },
+      { kind: 'remove', vmid: 100005 },
+    ],
+    [
+      'a half-made VM goes before another of its name is made',
+      { removals: [{ ...removal, vm: vm(7, 'aaaa'), purpose: 'incomplete' }] },
+      { kind: 'remove', vmid: 7 },
+    ],
+    [
+      'takes a VM up again whose spec is wanted again before it was destroyed',
+      { removals: [{ ...removal, vm: vm(7, 'aaaa') }] },
+      { kind: 'reclaim', vmid: 7 },
+    ],
+    [
+      'waits for the drain of the VM on its way out',
+      { serving: vm(1, 'aaaa'), removals: [{ ...removal, drainUntilMs: now + 5_000 }] },
+      { kind: 'park', untilMs: now + 5_000, why: 'Draining' },
+    ],
+    [
+      'a removal in trouble does not hold up a replacement',
+      { serving: vm(1, 'old'), removals: [removal], removalTrouble: trouble() },
+      { kind: 'make', specHash: 'aaaa' },
+    ],
+    [
+      'a fourth VM is not made while three await their removal',
+      {
+        serving: vm(1, 'old'),
+        removals: [removal, removal, removal],
+        removalTrouble: trouble(),
+      },
+      { kind: 'park', untilMs: now + 1_000, why: 'Unreachable' },
+    ],
+    [
+      'says that a replacement is late 15 minutes after its start',
+      {
+        serving: vm(1, 'old'),
+        next: vm(2, 'aaaa', { ip: '192.0.2.11', startedAtMs: now - 15 * 60_000 }),
+      },
+      { kind: 'markLate', vmid: 2 },
+    ],
+    [
+      'keeps serving when the Secret with cloud-init is gone',
+      { serving: vm(1, 'aaaa'), desired: desiredProxy({ specHash: null }) },
+      { kind: 'park', untilMs: null, why: 'CloudInitUnavailable' },
+    ],
+    [
+      'takes the VM out of service before it removes it',
+      { deleting: true, serving: vm(1, 'aaaa') },
+      { kind: 'beginDeletion' },
+    ],
+    [
+      'lists the VMs of a Proxy whose past it does not know before it lets the object go',
+      { deleting: true },
+      { kind: 'listForDeletion' },
+    ],
+    [
+      'asks no provider when no clone was ever sent',
+      { deleting: true, historyKnown: true },
+      { kind: 'release' },
+    ],
+    [
+      'a deletion waits while the Proxy is paused',
+      { deleting: true, desired: desiredProxy({ paused: true }), serving: vm(1, 'aaaa') },
+      { kind: 'park', untilMs: null, why: 'DeletionPaused' },
+    ],
+    [
+      'a forced deletion waits for nothing, not even the pause',
+      {
+        deleting: true,
+        forced: true,
+        desired: desiredProxy({ paused: true }),
+        serving: vm(1, 'aaaa'),
+        removalTrouble: trouble(),
+      },
+      { kind: 'forceRelease' },
+    ],
+    [
+      'a finalizer that could not be removed is tried again at its pace',
+      { deleting: true, historyKnown: true, removalTrouble: trouble({ step: 'releaseProxy' }) },
+      { kind: 'park', untilMs: now + 1_000, why: 'Unreachable' },
+    ],
+    ['ends once the finalizer is gone', { deleting: true, released: true }, { kind: 'end' }],
+  ];
+  for (const [title, changes, expected] of table) {
+    it(title, () => {
+      assert.deepEqual(nextMove(state(changes), now), expected);
+    });
+  }
+});
