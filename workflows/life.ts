@@ -4,7 +4,6 @@ import {
   isCancellation,
   log,
   setCurrentDetails,
-  sleep,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import { acceptClaim } from './accept.ts';
@@ -48,11 +47,11 @@ export interface Life {
   ): Promise<StepResult<N>>;
   /** Resolves when the status as it is now has been written (or the object is gone). */
   published(): Promise<void>;
-  /** No step of the background is under way: the run may continue as new. */
+  /** No step of the background is under way: a run that was stopped may continue as new. */
   idle(): boolean;
   /** Idle, and the object as last read is the newest known. */
   quiet(): boolean;
-  /** Stops the background for good. */
+  /** The background starts nothing any more; what is under way ends by itself. */
   stop(): void;
 }
 
@@ -75,8 +74,7 @@ export function createLife(state: ProxyState): Life {
         waitMs: setting.waitMs ?? waitMsOf(name),
         summary: setting.summary,
       });
-      state.lineTimings[name] =
-        (state.lineTimings[name] ?? 0) + Math.round((Date.now() - startedMs) / 100) / 10;
+      state.lineTimings[name] = addSeconds(state.lineTimings[name] ?? 0, Date.now() - startedMs);
       if (state.trouble?.step === name) state.trouble = null;
       if (state.removalTrouble?.step === name) state.removalTrouble = null;
       return result;
@@ -88,6 +86,11 @@ export function createLife(state: ProxyState): Life {
     }
   }
 
+  /** With the finalizer gone the object goes: there is nothing left to read. */
+  function readWanted(): boolean {
+    return state.refreshWanted && !state.released;
+  }
+
   function unpublished(): boolean {
     return state.events.length > 0 || JSON.stringify(statusOf(state)) !== background.lastPublished;
   }
@@ -97,6 +100,8 @@ export function createLife(state: ProxyState): Life {
       await condition(() => background.stopped || (state.desired !== null && unpublished()));
       if (background.stopped) return;
       const status = statusOf(state);
+      // Taken now: parts of a status are parts of the state, which goes on changing while it is being written.
+      const text = JSON.stringify(status);
       const events = state.events.splice(0);
       background.publishing = true;
       try {
@@ -106,15 +111,15 @@ export function createLife(state: ProxyState): Life {
           { ref: state.ref, status, events },
           mainCall(`publish ${status.phase}`),
         );
-        background.lastPublished = JSON.stringify(status);
+        background.lastPublished = text;
         failures = 0;
-        if (!found && state.objectFound) state.refreshWanted = true;
+        if (!found && state.objectFound && !state.released) state.refreshWanted = true;
       } catch (error) {
         const failure = readFailure('publishStatus', error);
         state.events.unshift(...events);
         failures += 1;
         log.warn('status not published', { reason: failure.facts.reason, attempt: failures });
-        await sleep(retryDelayMs(failures));
+        await pause(failures);
       } finally {
         background.publishing = false;
       }
@@ -123,7 +128,7 @@ export function createLife(state: ProxyState): Life {
 
   async function readLoop(): Promise<void> {
     for (let failures = 0; ;) {
-      await condition(() => background.stopped || state.refreshWanted);
+      await condition(() => background.stopped || readWanted());
       if (background.stopped) return;
       state.refreshWanted = false;
       background.reading = true;
@@ -141,11 +146,16 @@ export function createLife(state: ProxyState): Life {
         state.refreshWanted = true;
         failures += 1;
         log.warn('object not read', { reason: failure.facts.reason, attempt: failures });
-        await sleep(retryDelayMs(failures));
+        await pause(failures);
       } finally {
         background.reading = false;
       }
     }
+  }
+
+  /** Before a repetition; a run that is to continue as new waits for nothing. */
+  async function pause(failures: number): Promise<void> {
+    await condition(() => background.stopped, retryDelayMs(failures));
   }
 
   publishLoop().catch(unlessCancelled);
@@ -156,11 +166,16 @@ export function createLife(state: ProxyState): Life {
     published: () =>
       condition(() => !background.publishing && (state.desired === null || !unpublished())),
     idle: () => !background.reading && !background.publishing,
-    quiet: () => !background.reading && !background.publishing && !state.refreshWanted,
+    quiet: () => !background.reading && !background.publishing && !readWanted(),
     stop: () => {
       background.stopped = true;
     },
   };
+}
+
+/** Seconds with one decimal, also as a sum. */
+function addSeconds(seconds: number, ms: number): number {
+  return Math.round(seconds * 10 + ms / 100) / 10;
 }
 
 /** A cancelled run ends with its main loop; anything else is a fault and must stop the task. */

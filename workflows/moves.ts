@@ -55,7 +55,7 @@ async function promote(life: Life, desired: DesiredProxy): Promise<void> {
   state.everReady = true;
   state.replacementLate = false;
   state.trouble = null;
-  state.timings = state.lineTimings;
+  state.timings = { ...state.lineTimings };
   addEvent(
     state,
     'Normal',

@@ -33,15 +33,16 @@ export const stateQuery = defineQuery<ProxyStateView>(stateQueryName);
 type ProxyRun = Omit<ProxyWorkflowInput, 'carried'> & { carried?: ProxyState };
 
 export async function proxy(input: ProxyRun): Promise<ProxyWorkflowResult> {
-  const state = input.carried ?? initialState(input.ref, input.searchAttributes);
+  // A run of an earlier release may have known less than this one does.
+  const state = { ...initialState(input.ref, input.searchAttributes), ...input.carried };
   setHandler(stateQuery, () => viewOf(state));
   applySignals(state);
   const life = createLife(state);
-  await condition(() => !state.refreshWanted && life.quiet());
+  await condition(() => (!state.refreshWanted && life.quiet()) || historyIsLong());
   for (;;) {
     const move = nextMove(state, Date.now());
     if (move.kind === 'end') break;
-    if (workflowInfo().continueAsNewSuggested) await continueLater(life, input);
+    if (historyIsLong()) await continueLater(life, input);
     if (move.kind === 'park') await parked(state, move);
     else await underWay(life, move);
   }
@@ -56,8 +57,7 @@ export async function proxy(input: ProxyRun): Promise<ProxyWorkflowResult> {
 /** Waits until the answer to «what next?» changes, by news or by time. Adds no history by itself. */
 async function parked(state: ProxyState, move: Extract<Move, { kind: 'park' }>): Promise<void> {
   const key = moveKey(move);
-  const changed = (): boolean =>
-    moveKey(nextMove(state, Date.now())) !== key || workflowInfo().continueAsNewSuggested;
+  const changed = (): boolean => moveKey(nextMove(state, Date.now())) !== key || historyIsLong();
   if (move.untilMs === null) await condition(changed);
   else await condition(changed, Math.max(1, move.untilMs - Date.now()));
 }
@@ -86,6 +86,10 @@ async function underWay(life: Life, move: Move): Promise<void> {
 function isOverruled(state: ProxyState, move: Move, otherwise: () => boolean): boolean {
   if (state.forced) return move.kind !== 'forceRelease';
   switch (move.kind) {
+    // These wait for Kubernetes, for ever if it must be, and can be begun anew.
+    case 'refresh':
+    case 'beginDeletion':
+      return historyIsLong();
     case 'make':
     case 'retireServing':
       return wantedDiffers(state, move.specHash);
@@ -124,10 +128,16 @@ function noteFailure(
   throw error;
 }
 
+/** Temporal asks for a fresh run before the history gets too long. */
+function historyIsLong(): boolean {
+  return workflowInfo().continueAsNewSuggested;
+}
+
 /** Hands the whole state to a fresh run once nothing is in the air. */
 async function continueLater(life: Life, input: ProxyRun): Promise<void> {
-  await condition(() => life.idle());
+  // Stopped first: a background that fails again and again would never be seen idle.
   life.stop();
+  await condition(() => life.idle());
   await continueAsNew<typeof proxy>({ ...input, carried: life.state });
 }
 
