@@ -40,6 +40,8 @@ export interface Running {
   /** The process hangs: neither QMP nor the agent answers. */
   frozen: boolean;
   agentUp: boolean;
+  /** Epoch ms at which the agent began to answer, for measurements. */
+  agentUpAt: number | null;
   /** Address of net0 once DHCP gave one. */
   address: string | null;
   proxyPort: number | null;

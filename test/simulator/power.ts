@@ -67,6 +67,7 @@ export function powerOn(core: Core, vm: Vm): void {
     bootConfig: new Map(vm.config),
     frozen: false,
     agentUp: false,
+    agentUpAt: null,
     address: null,
     proxyPort: null,
     end: new AbortController(),
@@ -104,7 +105,10 @@ async function bootGuest(core: Core, vm: Vm, running: Running): Promise<void> {
     running.address = leaseFor(core, parseNic('net0', nic).mac);
   }
   await startProxy(core, vm, running);
-  if (agentFault !== 'silent' && agentConfiguredAtBoot(running)) running.agentUp = true;
+  if (agentFault !== 'silent' && agentConfiguredAtBoot(running)) {
+    running.agentUp = true;
+    running.agentUpAt = core.clock.now();
+  }
   const crash = faults.find((fault) => fault.crashAfterSeconds !== undefined)?.crashAfterSeconds;
   if (crash === undefined) return;
   await core.clock.sleep(crash, running.end.signal);

@@ -10,6 +10,10 @@ export interface Task {
   pstart: number;
   /** Epoch seconds. */
   starttime: number;
+  /** Epoch ms, for measurements. */
+  startedAtMs: number;
+  /** `null` while it runs. */
+  endedAtMs: number | null;
   type: string;
   id: string;
   /** `user@realm!token`. */
@@ -83,7 +87,8 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
   const finish = (task: Task, exitstatus: string): void => {
     task.running = false;
     task.exitstatus = exitstatus.replace(/\n+$/, '').replace(/\n/g, ' ');
-    task.endtime = Math.floor(clock.now() / 1000);
+    task.endedAtMs = clock.now();
+    task.endtime = Math.floor(task.endedAtMs / 1000);
     if (exitstatus === 'unexpected status') return;
     if (exitstatus === 'OK') task.log.push('TASK OK');
     else if (/^WARNINGS: \d+$/.test(exitstatus)) task.log.push(`TASK ${exitstatus}`);
@@ -107,6 +112,8 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
         pid,
         pstart,
         starttime,
+        startedAtMs: now,
+        endedAtMs: null,
         type,
         id,
         authId,
