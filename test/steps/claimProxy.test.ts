@@ -167,12 +167,12 @@ describe('the steps that talk to Kubernetes only', () => {
     assert.equal(server.events.size, 1);
   });
 
-  it('publishStatus says when the object is gone and records nothing then', async () => {
+  it('publishStatus says when the object is gone, and records what happened to it all the same', async () => {
     const ref = { ...put(spec), uid: 'other' };
     const event = { type: 'Normal', reason: 'R', action: 'a', message: 'm' } as const;
     const input = { ref, status: aStatus(), events: [event] };
     assert.deepEqual(await publishStatus(deps, context, input), { found: false });
-    assert.equal(server.events.size, 0);
+    assert.equal(server.events.size, 1);
   });
 
   it('releaseProxy removes the finalizer, also twice', async () => {
