@@ -17,6 +17,8 @@ export interface SystemStack extends Omit<Stack, 'kubectl' | 'stop'> {
   tryKubectl(args: readonly string[], input?: string): Promise<KubectlAnswer>;
   /** `kubectl apply --server-side` of a YAML or JSON text. */
   apply(manifest: string): Promise<void>;
+  /** `kubectl get … -w`: collects the lines it prints. */
+  watch(...args: readonly string[]): KubectlWatch;
   /** kill -9; resolves when the process is gone. */
   crash(name: ProcessName): Promise<void>;
   /** Starts a crashed or not yet started process with its flags, ports and files; resolves when it is ready. */
@@ -37,6 +39,12 @@ export interface SystemStack extends Omit<Stack, 'kubectl' | 'stop'> {
   stop(failed?: boolean): Promise<void>;
 }
 
+export interface KubectlWatch {
+  /** Whole lines printed so far. */
+  lines(): readonly string[];
+  stop(): Promise<void>;
+}
+
 export interface KubectlAnswer {
   code: number;
   stdout: string;
@@ -45,6 +53,8 @@ export interface KubectlAnswer {
 
 /** Fast enough for tests; the proportions between tasks stay. */
 const defaultTimeScale = 0.1;
+/** Between two looks at a stack: each is a request or a process, and the stack needs the processors too. */
+const pollMs = 100;
 
 /** Starts a stack of the test's own; throws UserError with the last lines of a log when a process does not come up. */
 export async function startStack(options: SystemStackOptions = {}): Promise<SystemStack> {
@@ -81,6 +91,7 @@ export async function startStack(options: SystemStackOptions = {}): Promise<Syst
     apply: async (manifest) => {
       await stack.kubectl.must(['apply', '--server-side', '-f', '-'], { input: manifest });
     },
+    watch: (...args) => startWatch(stack, args),
     crash: (name) => stack.processes[name].kill(),
     start: (name) => stack.processes[name].start(endWithTest.signal),
     shutDown: (name) => stack.processes[name].stop(),
@@ -89,7 +100,8 @@ export async function startStack(options: SystemStackOptions = {}): Promise<Syst
     workflows: (query = '') => listWorkflows(stack.temporal, query),
     history: (workflowId) =>
       stack.temporalCli('workflow', 'show', `--workflow-id=${workflowId}`, '--output=json'),
-    eventually: (check, withinMs) => Promise.race([eventually(check, withinMs), stack.failure]),
+    eventually: (check, withinMs) =>
+      Promise.race([eventually(check, withinMs, pollMs), stack.failure]),
     stop: async (failed = false) => {
       endWithTest.abort();
       // Nothing in it is needed any more: no drain is waited for.
@@ -98,6 +110,27 @@ export async function startStack(options: SystemStackOptions = {}): Promise<Syst
       unsubscribe();
       if (failed || death !== undefined) throwOnDeath(death, stack.folder.logs);
       else rmSync(stack.folder.path, { recursive: true, force: true });
+    },
+  };
+}
+
+function startWatch(stack: Stack, args: readonly string[]): KubectlWatch {
+  const ended = new AbortController();
+  const lines: string[] = [];
+  let rest = '';
+  const onStdout = (text: string): void => {
+    const parts = (rest + text).split('\n');
+    rest = parts.pop() ?? '';
+    lines.push(...parts);
+  };
+  const running = stack.kubectl
+    .run([...args, '-w'], { signal: ended.signal, onStdout })
+    .catch(() => undefined);
+  return {
+    lines: () => lines,
+    stop: async () => {
+      ended.abort();
+      await running;
     },
   };
 }
