@@ -1,7 +1,10 @@
-import { execFileSync } from 'node:child_process';
+/** Certificates of the simulator and of tests, made without any program beside Node. */
+import 'reflect-metadata';
+import { webcrypto } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
+import * as x509 from '@peculiar/x509';
 
 export interface Certificates {
   /** PEM texts for `startSimulator({ tls })`. */
@@ -12,24 +15,72 @@ export interface Certificates {
   caFile: string;
 }
 
-/**
- * Makes a CA and a server certificate for `hosts` (names or addresses) in `dir` with the `openssl` program, or reads
- * the ones already there. Throws when openssl is missing or fails.
- */
-export function makeCertificates(
+/** A CA in memory. */
+export interface Ca {
+  pem: string;
+  /** Server certificate for names and addresses, with its key; valid for a day, or not any more. */
+  issue(
+    hosts: readonly string[],
+    options?: { expired?: boolean },
+  ): Promise<{ key: string; cert: string }>;
+}
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+const dayMs = 86_400_000;
+
+/** Makes a fresh CA named `name`; `days` is the life of everything it issues. */
+export async function newCa(name: string, days: number): Promise<Ca> {
+  const keys = await newKeys();
+  const now = Date.now();
+  const ca = await x509.X509CertificateGenerator.createSelfSigned({
+    name: `CN=${name}`,
+    keys,
+    notBefore: new Date(now - dayMs),
+    notAfter: new Date(now + days * dayMs),
+    signingAlgorithm: algorithm,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign),
+    ],
+  });
+  return {
+    pem: ca.toString('pem'),
+    issue: async (hosts, { expired = false } = {}) => {
+      const serverKeys = await newKeys();
+      const endMs = expired ? now - dayMs / 2 : now + days * dayMs;
+      const names = hosts.map((value) => ({ type: kindOf(value), value }));
+      const cert = await x509.X509CertificateGenerator.create({
+        // The names of CA and server differ, else a verifier takes the certificate for self-signed.
+        subject: 'CN=simulated-pve',
+        issuer: ca.subject,
+        publicKey: serverKeys.publicKey,
+        signingKey: keys.privateKey,
+        signingAlgorithm: algorithm,
+        notBefore: new Date(now - dayMs),
+        notAfter: new Date(endMs),
+        extensions: [
+          new x509.SubjectAlternativeNameExtension(names),
+          new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+        ],
+      });
+      return { key: await keyPem(serverKeys.privateKey), cert: cert.toString('pem') };
+    },
+  };
+}
+
+/** Makes a CA and a server certificate for `hosts` in `dir`, or reads the ones already there. */
+export async function makeCertificates(
   dir: string,
   hosts: readonly string[] = ['127.0.0.1', 'localhost'],
-): Certificates {
+): Promise<Certificates> {
   const file = (name: string): string => join(dir, name);
   if (!existsSync(file('server.pem'))) {
     mkdirSync(dir, { recursive: true });
-    const names = hosts.map((host) => (isIP(host) === 0 ? `DNS:${host}` : `IP:${host}`)).join(',');
-    writeFileSync(file('server.ext'), `subjectAltName=${names}\nextendedKeyUsage=serverAuth\n`);
-    const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-    // The DNs differ, otherwise a verifier takes the server certificate for self-signed.
-    openssl('req', '-x509', ...key, '-days', '3650', '-subj', '/CN=Simulated PVE CA', '-keyout', file('ca.key'), '-out', file('ca.pem')); // prettier-ignore
-    openssl('req', ...key, '-subj', '/CN=simulated-pve', '-keyout', file('server.key'), '-out', file('server.csr')); // prettier-ignore
-    openssl('x509', '-req', '-in', file('server.csr'), '-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-CAcreateserial', '-days', '3650', '-extfile', file('server.ext'), '-out', file('server.pem')); // prettier-ignore
+    const ca = await newCa('Simulated PVE CA', 3650);
+    const { key, cert } = await ca.issue(hosts);
+    writeFileSync(file('ca.pem'), ca.pem);
+    writeFileSync(file('server.key'), key, { mode: 0o600 });
+    writeFileSync(file('server.pem'), cert);
   }
   return {
     key: readFileSync(file('server.key'), 'utf8'),
@@ -39,6 +90,15 @@ export function makeCertificates(
   };
 }
 
-function openssl(...args: readonly string[]): void {
-  execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+function newKeys(): Promise<webcrypto.CryptoKeyPair> {
+  return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+}
+
+function kindOf(host: string): 'ip' | 'dns' {
+  return isIP(host) === 0 ? 'dns' : 'ip';
+}
+
+async function keyPem(key: webcrypto.CryptoKey): Promise<string> {
+  const bytes = await webcrypto.subtle.exportKey('pkcs8', key);
+  return x509.PemConverter.encode(bytes, 'PRIVATE KEY');
 }

@@ -16,7 +16,7 @@ describe('faults', () => {
   let simulator: Simulator;
 
   before(async () => {
-    tls = makeCertificates(directory);
+    tls = await makeCertificates(directory);
     simulator = await startSimulator({ fixture: FIXTURE, tls, timeScale: 0.005 });
   });
   beforeEach(() => {

@@ -21,7 +21,7 @@ describe('a booted guest', () => {
   let pagePort = 0;
 
   before(async () => {
-    const tls = makeCertificates(directory);
+    const tls = await makeCertificates(directory);
     simulator = await startSimulator({
       fixture: FIXTURE,
       tls,

@@ -35,10 +35,10 @@ async function main(): Promise<void> {
     .option('--init <dir>', 'only write certificates and a token file for the fixture into <dir>');
   const flags = program.parse().opts<Flags>();
   if (flags.init !== undefined) {
-    initialise(flags.init, flags.fixture, flags.host);
+    await initialise(flags.init, flags.fixture, flags.host);
     return;
   }
-  const tls = makeCertificates(flags.tlsDir ?? '.local/simulator', [
+  const tls = await makeCertificates(flags.tlsDir ?? '.local/simulator', [
     flags.host,
     'localhost',
     '127.0.0.1',
@@ -67,9 +67,9 @@ async function main(): Promise<void> {
 }
 
 /** Writes certificates and `token` (the one-line token file of the first token, mode 0600). */
-function initialise(dir: string, fixturePath: string, host: string): void {
+async function initialise(dir: string, fixturePath: string, host: string): Promise<void> {
   mkdirSync(dir, { recursive: true });
-  makeCertificates(dir, [host, 'localhost', '127.0.0.1']);
+  await makeCertificates(dir, [host, 'localhost', '127.0.0.1']);
   const user = loadFixture(fixturePath).users.find((entry) => entry.tokens.length > 0);
   const token = user?.tokens[0];
   if (user === undefined || token === undefined) throw new Error(`${fixturePath} has no token`);

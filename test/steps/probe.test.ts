@@ -116,14 +116,17 @@ describe('a probe', () => {
 
   describe('of an https URL', () => {
     const folder = mkdtempSync(join(tmpdir(), 'probe-'));
-    const { key, cert, ca } = makeCertificates(folder);
-    const secure = createTlsServer({ key, cert }, (_request, response) => {
-      response.writeHead(204).end();
-    });
     const trusted = getCACertificates();
+    let secure: ReturnType<typeof createTlsServer>;
+    let ca: string;
     let url: string;
 
     before(async () => {
+      const made = await makeCertificates(folder);
+      ca = made.ca;
+      secure = createTlsServer(made, (_request, response) => {
+        response.writeHead(204).end();
+      });
       await new Promise<void>((resolve) => {
         secure.listen(0, '127.0.0.1', resolve);
       });

@@ -26,7 +26,7 @@ let api: ProxmoxApi;
 
 before(async () => {
   dir = mkdtempSync(join(tmpdir(), 'smoke-'));
-  const tls = makeCertificates(dir);
+  const tls = await makeCertificates(dir);
   simulator = await startSimulator({ fixture, tls, timeScale: 0.01 });
   writeFileSync(
     join(dir, 'token'),

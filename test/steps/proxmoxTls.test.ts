@@ -83,7 +83,7 @@ describe('certificates', () => {
   });
 
   it('another CA, or none, is Permanent CertificateInvalid and says what caFile must hold', async () => {
-    const other = makeCa('Another CA');
+    const other = await makeCa('Another CA');
     for (const caFile of [other.caFile, null]) {
       const error = await failureOf(client({ caFile }).start('pve1', 110));
       assert.equal(asWords(error), 'Permanent CertificateInvalid provider');
@@ -95,8 +95,9 @@ describe('certificates', () => {
   });
 
   it('a host that the certificate does not name is refused, naming host and names', async () => {
-    const peer = await startHttpsPeer(rig.ca.issue(['pve1', '192.0.2.8']), (_request, response) =>
-      answerData(response, upid),
+    const peer = await startHttpsPeer(
+      await rig.ca.issue(['pve1', '192.0.2.8']),
+      (_request, response) => answerData(response, upid),
     );
     for (const host of ['127.0.0.1', 'localhost']) {
       const error = await failureOf(client({ url: `https://${host}:${peer.port}` }).listVms());
@@ -111,7 +112,7 @@ describe('certificates', () => {
 
   it('an expired certificate is Permanent and says to renew it', async () => {
     const peer = await startHttpsPeer(
-      rig.ca.issue(['127.0.0.1'], { expired: true }),
+      await rig.ca.issue(['127.0.0.1'], { expired: true }),
       (_request, response) => answerData(response, upid),
     );
     const error = await failureOf(client({ url: peer.url }).listVms());
@@ -216,7 +217,7 @@ describe('CA file', () => {
     const slow = api.start('pve1', 110);
     await eventually(() => waiting.length === 1);
 
-    const other = makeCa('Next CA');
+    const other = await makeCa('Next CA');
     writeFileSync(caFile, other.caPem);
     // Two writes within one tick of the file system's clock must count as two.
     utimesSync(caFile, new Date(), new Date(Date.now() + 5_000));

@@ -38,8 +38,8 @@ export async function startRig(
     alpn?: string[];
   } = {},
 ): Promise<Rig> {
-  const ca = makeCa();
-  const certificate = ca.issue(['127.0.0.1', 'localhost']);
+  const ca = await makeCa();
+  const certificate = await ca.issue(['127.0.0.1', 'localhost']);
   const alpn = options.alpn === undefined ? {} : { ALPNProtocols: options.alpn };
   const answer: Answer = options.answer ?? ((_request, response) => answerData(response, upid));
   const peer = await startHttpsPeer({ ...certificate, ...alpn }, answer);

@@ -65,10 +65,10 @@ const unlimited: Pick<StepContext, 'call'> = {
 export async function startSteps(
   options: { fixture?: FixtureInput; timeScale?: number; ref?: ProxyRef } = {},
 ): Promise<StepRig> {
-  const ca = makeCa();
+  const ca = await makeCa();
   const simulator = await startSimulator({
     fixture: options.fixture ?? stepFixture(),
-    tls: ca.issue(['127.0.0.1']),
+    tls: await ca.issue(['127.0.0.1']),
     timeScale: options.timeScale ?? 0.01,
   });
   const tokenFile = join(ca.dir, 'token');

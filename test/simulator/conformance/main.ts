@@ -12,7 +12,7 @@ async function main(): Promise<void> {
   const only = onlyAt < 0 ? null : (args[onlyAt + 1] ?? null);
   const directory = mkdtempSync(join(tmpdir(), 'conformance-'));
   try {
-    const verdicts = await runConformance(folder, makeCertificates(directory));
+    const verdicts = await runConformance(folder, await makeCertificates(directory));
     const shown = verdicts.filter(({ name }) => only === null || name.includes(only));
     if (args.includes('--list-differ') || only !== null) {
       for (const verdict of shown) {
