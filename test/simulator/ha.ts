@@ -76,10 +76,10 @@ function request(
 /** Seconds after a node's death at which its services are fenced, and at which they are moved (pve/cluster.md 33). */
 const FENCE_AFTER_SECONDS = 60;
 const RECOVER_AFTER_SECONDS = 120;
-/** The local managers follow this long after the cluster's. */
-const LRM_LAG_SECONDS = 2;
+/** The local managers follow this long after the cluster's (30-ha-timeline-*). */
+const LRM_LAG_SECONDS = 1.4;
 
-/** The manager's rounds: `pve-ha-crm` decides, and two seconds later `pve-ha-lrm` of each node acts. */
+/** The manager's rounds: `pve-ha-crm` decides, and a moment later `pve-ha-lrm` of each node acts. */
 export function startHaManager(core: Core): () => void {
   const stopping = new AbortController();
   const loop = async (): Promise<void> => {

@@ -76,7 +76,7 @@ export async function migrateVm(
   }
   vm.config.set('lock', 'migrate');
   try {
-    if (local.length > 0) await copyDisks(core, vm, local, options, worker, log);
+    if (local.length > 0) await copyDisks(core, local, options, worker, log);
     if (online) await moveRunning(core, vm, options, worker, log);
     else await worker.sleep(0.2);
   } catch (error) {
@@ -118,7 +118,6 @@ function scanProblem(
 
 async function copyDisks(
   core: Core,
-  vm: Vm,
   local: readonly LocalVolume[],
   options: MigrateOptions,
   worker: Worker,
@@ -136,7 +135,6 @@ async function copyDisks(
     log(`volume '${volid}' is '${volid}' on the target`);
     volume.node = options.target;
   }
-  void vm;
 }
 
 async function moveRunning(
@@ -147,6 +145,10 @@ async function moveRunning(
   log: (line: string) => void,
 ): Promise<void> {
   log(`starting VM ${vm.vmid} on remote node '${options.target}'`);
+  core.tasks.start(
+    { node: options.target, type: 'qmstart', id: String(vm.vmid), authId: 'root@pam' },
+    (starting) => starting.sleep(1.5),
+  );
   await worker.sleep(2.5);
   log('start remote tunnel');
   await worker.sleep(0.8);
@@ -176,7 +178,6 @@ async function moveRunning(
   log('migration status: completed');
   await worker.sleep(0.2);
   vm.running.qmpstatus = 'running';
-  void core;
 }
 
 function timestamp(core: Core): string {

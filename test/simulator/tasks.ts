@@ -23,6 +23,8 @@ export interface Task {
   /** `OK`, `WARNINGS: n`, the error text, `unexpected status`; absent while running. */
   exitstatus?: string;
   endtime?: number;
+  /** Its node lost power: the others' lists show it running until that node is back (pve/cluster.md 21). */
+  cutOff?: boolean;
   /** Removed from disk: `no such task`. */
   vanished: boolean;
 }
@@ -193,7 +195,11 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
     },
     kill: (task) => controls.get(task.upid)?.kill(),
     killNode: (node) => {
-      for (const task of all) if (task.node === node) controls.get(task.upid)?.kill();
+      for (const task of all) {
+        if (task.node !== node || !task.running) continue;
+        task.cutOff = true;
+        controls.get(task.upid)?.kill();
+      }
     },
     ended: async (task) => {
       await controls.get(task.upid)?.done;

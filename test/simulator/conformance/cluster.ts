@@ -65,6 +65,11 @@ const history: readonly Step[] = [
 ];
 
 const proxying: readonly Step[] = [
+  '30-resources-all-both-up',
+  '30-resources-node-both-up',
+  '30-resources-storage-both-up',
+  '30-resources-vm-both-up',
+  '30-node-status-pve2-via-pve1',
   '30-proxied-clone',
   '30-proxied-config',
   '30-proxied-put-config-bad',
@@ -99,6 +104,10 @@ const proxying: readonly Step[] = [
   '30-wrong-node-destroy',
   '30-delete-iso-on-wrong-node',
   '30-content-pve2-after-delete-on-wrong-node',
+  setup('a round of pvestatd', async (lab) => {
+    lab.simulator.refreshStats();
+    await Promise.resolve();
+  }),
   '30-destroy-proxied',
   '30-delete-iso-proxied',
   setup('a seed on the shared storage', (lab) => lab.upload('shared-images', 'seed-s.iso')),
@@ -109,12 +118,13 @@ const proxying: readonly Step[] = [
 
 const targets: readonly Step[] = [
   setup('the shared seed is removed', (lab) =>
-    lab.task('DELETE', '/nodes/pve1/storage/shared-images/content/shared-images:iso/seed-s.iso'),
+    lab.task('DELETE', '/nodes/pve2/storage/shared-images/content/shared-images:iso/seed-s.iso'),
   ),
   at('14:51:26'),
   task('201 is made again', 'POST', `${TWO}/9003/clone`, { newid: 201, name: 'egress-b' }),
   at('14:51:27'),
   '30-clone-newid-on-other-node',
+  task('the VMID of a template of pve1', 'POST', `${TWO}/9003/clone`, { newid: 9001 }),
   '30-clone-template-wrong-node',
   '30-clone-target-local-full',
   '30-clone-target-local-full-storage-shared',
@@ -141,6 +151,8 @@ const targets: readonly Step[] = [
   '30-clone-no-target-template-with-local-iso',
   '30-clone-no-target-template-with-local-iso-config',
   edit('and loses it again', 9002, { ide2: null, boot: 'order=scsi0' }),
+  task('209 on pve2', 'POST', `${TWO}/9003/clone`, { newid: 209 }),
+  task('and on pve1', 'POST', `${ONE}/9001/clone`, { newid: 209 }),
   '30-clone-409-nextid',
 ];
 
@@ -152,6 +164,7 @@ const migrations: readonly Step[] = [
   '30-migrate-after-config-old-node',
   '30-migrate-wrong-node',
   '30-migrate-to-same-node',
+  task('start 204 under its old node', 'POST', `${TWO}/204/status/start`),
   '30-upload-seed-204',
   '30-put-ide2-local',
   '30-migrate-preconditions-local-iso',
@@ -172,6 +185,7 @@ const migrations: readonly Step[] = [
   '30-during-migrate-status-source',
   '30-during-migrate-status-target',
   '30-during-migrate-put-config',
+  setup('stop 204 while it migrates', (lab) => lab.call('POST', `${ONE}/204/status/stop`)),
   '30-during-migrate-start',
   '30-during-migrate-resize',
   '30-during-migrate-destroy',
@@ -190,6 +204,7 @@ const migrations: readonly Step[] = [
   '30-migrate-offline-local-full',
   '30-destroy-211',
   '30-destroy-208',
+  task('destroy 209', 'DELETE', `${TWO}/209`, { purge: 1 }),
   '30-migrate-target-unknown',
   '30-migrate-template-shared',
   '30-clone-template-moved',
@@ -217,9 +232,16 @@ const nodeDown: readonly Step[] = [
   '30-down-05s-cluster-status',
   '30-down-config',
   '30-down-30s-resources-vm',
+  task('a newid of the dead node', 'POST', `${ONE}/9001/clone`, { newid: 201 }),
   '30-down-clone-target-dead-node',
   '30-down-destroy-under-dead-node',
   '30-down-destroy-under-pve1',
+  task('stop 204 under pve1', 'POST', `${ONE}/204/status/stop`),
+  at('14:57:21'),
+  setup('upload to the shared storage', (lab) => lab.upload('shared-images', 'down-s.iso')),
+  '30-down-delete-iso-dead-node',
+  '30-down-cluster-tasks',
+  '30-down-120s-resources-vm',
   '30-down-370s-resources-vm',
   '30-down-370s-resources-storage',
   '30-down-370s-cluster-status',
@@ -274,10 +296,10 @@ const cutOff: readonly Step[] = [
     });
   }),
   '30-cut-in-flight-put-config',
+  '30-cut-upload',
   '30-cut-get-config-at-once',
   '30-cut-get-config',
   '30-cut-post-start',
-  '30-cut-upload',
   at('15:07:25'),
   node('packets flow again', 'pve2', { state: 'up', quorum: true }),
   '30-cut-healed-config',
@@ -316,6 +338,7 @@ const highAvailability: readonly Step[] = [
   '30-ha-destroy-running',
   '30-ha-stop',
   '30-ha-destroy-right-after-stop-ok',
+  at('15:10:52.400'),
   '30-ha-status-current-stopped',
   '30-ha-start',
   '30-ha-status-current-right-after-start-ok',
@@ -323,6 +346,23 @@ const highAvailability: readonly Step[] = [
   '30-ha-migrate-stopped',
   '30-ha-start-pve2',
   '30-ha-migrate-online',
+  at('15:16:03'),
+  setup('220 in state error', async (lab) => {
+    const resource = lab.simulator.cluster.ha.resources.get(220);
+    if (resource !== undefined) resource.state = 'error';
+    await lab.task('POST', `${ONE}/220/migrate`, { target: 'pve2' }, ADMIN);
+    await lab.task('POST', `${ONE}/220/migrate`, { target: 'pve2' }, ADMIN);
+  }),
+  setup('220 is made again', async (lab) => {
+    lab.simulator.powerOffVm(220);
+    await lab.clock.advanceTo(Date.parse('2026-11-29T15:16:20Z'));
+    await lab.task('DELETE', `${ONE}/220`, { purge: 1 });
+    const params = { newid: 220, name: 'egress-ha', description: DESCRIPTION };
+    await lab.task('POST', `${ONE}/9002/clone`, params);
+    await lab.clock.advanceTo(Date.parse('2026-11-29T15:16:55Z'));
+    const added = { sid: 'vm:220', state: 'started' };
+    await lab.call('POST', '/cluster/ha/resources', added, ADMIN);
+  }),
   '30-ha-stop2',
   edit('an ISO that does not exist', 220, { ide2: 'proxy-seeds:iso/gone.iso,media=cdrom' }),
   at('15:17:33'),
@@ -349,16 +389,31 @@ const highAvailability: readonly Step[] = [
   }),
   put(`${TWO}/221`, { tags: 'egress;owner-x' }),
   '30-ha-add-2',
-  at('15:19:26'),
+  at('15:19:31'),
   node('power cut of pve2', 'pve2', { state: 'dead' }),
   '30-ha-fence-stop-during',
+  at('15:21:41'),
+  setup('the last round of pvestatd sees 221 stopped', async (lab) => {
+    lab.simulator.refreshStats();
+    lab.simulator.setNode('pve1', { pvestatd: false });
+    await Promise.resolve();
+  }),
   '30-ha-recovered-resources',
   '30-ha-recovered-config',
   '30-ha-recovered-ha-status',
   at('15:22:30'),
+  node('pvestatd of pve1 goes on', 'pve1', { pvestatd: true }),
   node('pve2 is back', 'pve2', { state: 'up' }),
   task('stop 221', 'POST', `${ONE}/221/status/stop`),
   at('15:23:25'),
+  setup('the lock of 221 is held for a moment', async (lab) => {
+    const owner = { log: (): void => undefined };
+    const path = '/var/lock/qemu-server/lock-221.conf';
+    await lab.clock.advanceTo(Date.parse('2026-11-29T15:23:26Z'));
+    void lab.simulator.core
+      .locks('pve1')
+      .withLock({ path, timeoutSeconds: 1, owner }, () => lab.clock.sleep(0.5));
+  }),
   '30-ha-destroy-purge',
   '30-upload-for-upid-test',
   '30-upload-task-status-under-path-node',

@@ -2,8 +2,8 @@ import { isMember, isOnline, type NodeState } from '../cluster.ts';
 import { integer, optionalText, type Call, type Core, type Endpoint } from '../core.ts';
 import { dieWith, paramError } from '../errors.ts';
 import { formats } from '../schema.ts';
+import type { Task } from '../tasks.ts';
 import { nodeStatsFresh, resourceRow } from '../stats.ts';
-import { parseUpid } from '../tasks.ts';
 
 export const clusterEndpoints: readonly Endpoint[] = [
   {
@@ -182,25 +182,24 @@ function clusterTasks({ core, who }: Call): unknown[] {
   if (!core.access.has(who, '/', 'Sys.Audit')) return [];
   const rows: unknown[] = [];
   for (const node of core.cluster.nodes.keys()) {
+    const isGone = core.cluster.nodes.get(node)?.state === 'dead';
+    const runs = (task: Task): boolean => task.running || (isGone && task.cutOff === true);
     const own = core.tasks.all.filter((task) => task.node === node && !task.vanished);
-    const finished = own.filter((task) => !task.running).slice(-25);
-    for (const task of [...own.filter((entry) => entry.running), ...finished].toReversed()) {
+    const running = own.filter(runs);
+    const finished = own.filter((task) => !runs(task)).slice(Math.min(-1, running.length - 25));
+    for (const task of [...running, ...finished].toReversed()) {
       const [user = '', tokenid] = task.authId.split('!');
       rows.push({
         upid: task.upid,
         node,
         type: task.type,
         id: task.id,
-        user: task.running ? task.authId : user,
-        starttime: parseUpid(task.upid)?.starttime ?? task.starttime,
-        ...(task.running
-          ? { saved: '0' }
-          : {
-              saved: '1',
-              endtime: task.endtime,
-              status: task.exitstatus,
-              ...(tokenid === undefined ? {} : { tokenid }),
-            }),
+        user,
+        ...(tokenid === undefined ? {} : { tokenid }),
+        starttime: task.starttime,
+        ...(runs(task)
+          ? { saved: '0', pid: task.pid }
+          : { saved: '1', endtime: task.endtime, status: task.exitstatus }),
       });
     }
   }
