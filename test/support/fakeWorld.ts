@@ -11,7 +11,13 @@ import type {
   ProxyRef,
   ProxyStatus,
 } from '../../workflows/contract/proxy.ts';
-import type { Plan, RecordedStatus, StepName, Steps } from '../../workflows/contract/steps.ts';
+import type {
+  AllocateVmidResult,
+  Plan,
+  RecordedStatus,
+  StepName,
+  Steps,
+} from '../../workflows/contract/steps.ts';
 
 export interface FakeVm {
   vmid: number;
@@ -77,6 +83,8 @@ export class FakeWorld {
   readonly seeds = new Set<string>();
   readonly statuses: ProxyStatus[] = [];
   readonly events: ProxyEvent[] = [];
+  /** What the next runs of `allocateVmid` find, whatever there is. */
+  readonly finds: AllocateVmidResult[] = [];
   /** Greatest number of VMs that existed at one time. */
   peak = 0;
   private readonly failures = new Map<StepName, PlannedFailure[]>();
@@ -159,6 +167,8 @@ export class FakeWorld {
       },
       allocateVmid: async ({ plan, avoidVmids }) => {
         await this.enter('allocateVmid');
+        const found = this.finds.shift();
+        if (found) return found;
         const mine = this.vmNamed(plan.vmName);
         if (mine) {
           const { vmid, power, configured: seedAttached } = mine;

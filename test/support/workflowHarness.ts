@@ -9,23 +9,24 @@ import {
   DefaultLogger,
   makeTelemetryFilterString,
   Runtime,
-  Worker,
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import { findTool } from '../../deploy/dev/tools.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
+import { registerSearchAttributes } from '../../worker/runtime/searchAttributes.ts';
 import { tracingPlugin } from '../../worker/runtime/tracingPlugin.ts';
 import {
   mainTaskQueue,
-  providerQueue,
-  providerWaitQueue,
   proxyWorkflowId,
   type HealthSignal,
   type ProxyStateView,
 } from '../../workflows/contract/messages.ts';
 import type { proxy } from '../../workflows/index.ts';
+import type { ProxyState } from '../../workflows/state.ts';
 import { proxyRef, type FakeWorld } from './fakeWorld.ts';
 import { eventually } from './eventually.ts';
+import { recordingLog } from './recordingLog.ts';
+import { startWorkflowWorkers, type WorkflowWorkers } from './workflowWorkers.ts';
 
 export type ProxyHandle = WorkflowHandleWithFirstExecutionRunId<typeof proxy>;
 
@@ -42,81 +43,121 @@ export interface Story {
   changed: (change: Partial<NonNullable<FakeWorld['desired']>>) => Promise<void>;
   deleted: () => Promise<void>;
   state: () => Promise<ProxyStateView>;
+  /** No step is pending and no decision is due. */
+  settled: () => Promise<void>;
+  /** The workers are shut down, steps under way included, and new ones take over. */
+  restartWorkers: () => Promise<void>;
 }
 
-let prepared: { bundle: WorkflowBundleWithSourceMap; testServer: string } | undefined;
+/** How a story's server and workers differ from the usual. */
+export interface StorySettings {
+  /** Search attributes are registered, and the run uses them. */
+  searchAttributes?: boolean;
+  /** The state an earlier run hands over by continue-as-new. */
+  carried?: ProxyState;
+  /** 0: every workflow task replays the history from its start. */
+  maxCachedWorkflows?: number;
+  /** Temporal's own server, in real time, which asks for a fresh run from this many events on. */
+  suggestContinueAsNewAt?: number;
+}
 
-/** Prepares bundle and server program. Call once at the top of a test file. */
-export function useWorkflowServer(): void {
-  before(async () => {
-    const filter = makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' });
-    Runtime.install({
-      logger: new DefaultLogger('ERROR'),
-      telemetryOptions: { logging: { filter } },
-    });
-    const { path: testServer } = await findTool('temporal-test-server');
-    prepared = { bundle: await bundleWorkflows(), testServer };
+let prepared: { bundle: WorkflowBundleWithSourceMap; testServer: string; cli: string } | undefined;
+
+/** Prepares bundle and server programs; stories can be told from then on. */
+export async function prepareWorkflowServer(): Promise<void> {
+  const filter = makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' });
+  Runtime.install({
+    logger: new DefaultLogger('ERROR'),
+    telemetryOptions: { logging: { filter } },
   });
+  const { path: testServer } = await findTool('temporal-test-server');
+  const { path: cli } = await findTool('temporal');
+  prepared = { bundle: await bundleWorkflows(), testServer, cli };
+}
+
+/** The same for a test file: call once in its suite. */
+export function useWorkflowServer(): void {
+  before(prepareWorkflowServer);
 }
 
 /** Starts a Proxy workflow with all its queues served, runs `tell`, and ends the run if it still goes. */
 export async function tellStory(
   world: FakeWorld,
   tell: (story: Story) => Promise<void>,
+  settings: StorySettings = {},
 ): Promise<void> {
-  if (!prepared) throw new Error('useWorkflowServer() was not called');
-  const { bundle, testServer } = prepared;
-  const server = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path: testServer } },
-  });
-  try {
-    await tellOn(server, bundle, world, tell);
-  } finally {
-    await server.teardown();
-  }
-}
-
-async function tellOn(
-  server: TestWorkflowEnvironment,
-  bundle: WorkflowBundleWithSourceMap,
-  world: FakeWorld,
-  tell: (story: Story) => Promise<void>,
-): Promise<void> {
-  const steps = world.steps();
-  const connection = server.nativeConnection;
-  const activities = { ...steps };
-  const queues = [providerQueue('pve'), providerWaitQueue('pve')];
-  const workers = await Promise.all([
-    Worker.create({
-      connection,
-      taskQueue: mainTaskQueue,
-      workflowBundle: bundle,
-      activities,
-      plugins: [tracingPlugin()],
-    }),
-    ...queues.map((taskQueue) => Worker.create({ connection, taskQueue, activities })),
-  ]);
-  const handle: ProxyHandle = await server.client.workflow.start<typeof proxy>('proxy', {
-    workflowId: proxyWorkflowId(proxyRef.uid),
-    taskQueue: mainTaskQueue,
-    args: [{ ref: proxyRef, searchAttributes: false }],
-  });
-  const story = storyOf(server, world, handle);
-  const told = async (): Promise<void> => {
+  await onServer(world.steps(), settings, async (server, workers) => {
+    const handle = await startProxy(server, settings);
     try {
-      await tell(story);
+      await tell(storyOf(server, world, handle, workers));
     } finally {
       // A run ended in the middle of a step would keep the server's clock from skipping in later tests.
       await settled(handle).catch(() => undefined);
       await handle.terminate('the test is over').catch(() => undefined);
     }
-  };
-  const [first, ...others] = workers;
-  const ended = told();
-  await Promise.all([
-    first?.runUntil(ended),
-    ...others.map((worker) => worker.runUntil(ended.catch(() => undefined))),
-  ]);
+  });
+}
+
+/** Runs `work` with a server of its own on which `activities` and the workflows are served. */
+export async function onServer(
+  activities: object,
+  settings: StorySettings,
+  work: (server: TestWorkflowEnvironment, workers: WorkflowWorkers) => Promise<void>,
+): Promise<void> {
+  if (!prepared) throw new Error('useWorkflowServer() was not called');
+  const { bundle } = prepared;
+  const { maxCachedWorkflows } = settings;
+  const server = await startServer(prepared, settings);
+  try {
+    if (settings.searchAttributes === true) await registerAttributes(server);
+    const workers = await startWorkflowWorkers({
+      server,
+      bundle,
+      activities,
+      ...(maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows }),
+    });
+    try {
+      await Promise.race([work(server, workers), workers.failed]);
+    } finally {
+      await workers.stop();
+    }
+  } finally {
+    await server.teardown();
+  }
+}
+
+function startServer(
+  { testServer, cli }: { testServer: string; cli: string },
+  { suggestContinueAsNewAt }: StorySettings,
+): Promise<TestWorkflowEnvironment> {
+  // Clients trace, as the controller and the worker do.
+  const client = { plugins: [tracingPlugin()] };
+  if (suggestContinueAsNewAt === undefined) {
+    const executable = { type: 'existing-path', path: testServer } as const;
+    return TestWorkflowEnvironment.createTimeSkipping({ server: { executable }, client });
+  }
+  const executable = { type: 'existing-path', path: cli } as const;
+  const setting = `limit.historyCount.suggestContinueAsNew=${suggestContinueAsNewAt}`;
+  const extraArgs = ['--dynamic-config-value', setting];
+  return TestWorkflowEnvironment.createLocal({ server: { executable, extraArgs }, client });
+}
+
+async function registerAttributes(server: TestWorkflowEnvironment): Promise<void> {
+  const { connection, namespace } = server;
+  const { log, lines } = recordingLog();
+  const usable = await registerSearchAttributes(connection, namespace ?? 'default', log);
+  if (!usable) throw new Error(`search attributes were not registered: ${JSON.stringify(lines)}`);
+}
+
+function startProxy(
+  { client }: TestWorkflowEnvironment,
+  { searchAttributes = false, carried }: StorySettings,
+): Promise<ProxyHandle> {
+  return client.workflow.start<typeof proxy>('proxy', {
+    workflowId: proxyWorkflowId(proxyRef.uid),
+    taskQueue: mainTaskQueue,
+    args: [{ ref: proxyRef, searchAttributes, ...(carried === undefined ? {} : { carried }) }],
+  });
 }
 
 const shortSkipMs = 61_000;
@@ -131,7 +172,12 @@ async function settled(handle: ProxyHandle): Promise<void> {
   }, 15_000);
 }
 
-function storyOf(server: TestWorkflowEnvironment, world: FakeWorld, handle: ProxyHandle): Story {
+function storyOf(
+  server: TestWorkflowEnvironment,
+  world: FakeWorld,
+  handle: ProxyHandle,
+  workers: WorkflowWorkers,
+): Story {
   let sequence = 0;
   return {
     world,
@@ -177,5 +223,7 @@ function storyOf(server: TestWorkflowEnvironment, world: FakeWorld, handle: Prox
       await handle.signal('desiredChanged', { generation: 1, deleting: true });
     },
     state: () => handle.query<ProxyStateView>('state'),
+    settled: () => settled(handle),
+    restartWorkers: () => workers.restart(),
   };
 }

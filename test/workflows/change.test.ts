@@ -1,33 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FakeWorld, waitHere } from '../support/fakeWorld.ts';
-import { tellStory, useWorkflowServer, type Story } from '../support/workflowHarness.ts';
-
-async function ready({ world, until, health }: Story): Promise<void> {
-  await until(() => world.status?.ip === '192.0.2.10', 'an address');
-  await health(true);
-  await until(() => world.status?.phase === 'Ready', 'Ready');
-}
-
-/** A gate that a fake step waits at until the test opens it. */
-function gate(): {
-  opened: Promise<void>;
-  open: () => void;
-  reached: () => boolean;
-  enter: () => Promise<void>;
-} {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let arrived = false;
-  return {
-    opened: promise,
-    open: resolve,
-    reached: () => arrived,
-    enter: () => {
-      arrived = true;
-      return waitHere(promise);
-    },
-  };
-}
+import { FakeWorld } from '../support/fakeWorld.ts';
+import { gate, ready } from '../support/storyParts.ts';
+import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';
 
 describe('a change of what is wanted', () => {
   useWorkflowServer();
@@ -92,7 +67,7 @@ describe('a change of what is wanted', () => {
   it('awaits a running clone when the Proxy is deleted meanwhile, then removes what it made', async () => {
     const world = new FakeWorld();
     const cloning = gate();
-    world.before('awaitTask', () => (cloning.reached() ? undefined : cloning.enter()));
+    world.before('awaitTask', cloning.enterOnce);
     await tellStory(world, async (story) => {
       await story.until(cloning.reached, 'the clone running');
       await story.deleted();
@@ -122,7 +97,7 @@ describe('a change of what is wanted', () => {
   it('makes the newest spec when it changes twice in mid-line', async () => {
     const world = new FakeWorld();
     const silent = gate();
-    world.before('pollAgent', () => (silent.reached() ? undefined : silent.enter()));
+    world.before('pollAgent', silent.enterOnce);
     await tellStory(world, async (story) => {
       await story.until(silent.reached, 'the agent being asked');
       await story.changed({ specHash: 'bbbb' });
@@ -157,7 +132,7 @@ describe('a change of what is wanted', () => {
   it('paused takes effect between steps, and the line goes on when it is lifted', async () => {
     const world = new FakeWorld();
     const cloning = gate();
-    world.before('awaitTask', () => (cloning.reached() ? undefined : cloning.enter()));
+    world.before('awaitTask', cloning.enterOnce);
     await tellStory(world, async (story) => {
       await story.until(cloning.reached, 'the clone running');
       await story.changed({ paused: true });
