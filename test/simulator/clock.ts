@@ -37,6 +37,8 @@ export function scaledClock(scale: number): Clock {
           },
           seconds * 1000 * clock.scale,
         );
+        // What the cluster still has to do keeps no process alive.
+        timer.unref();
         signal?.addEventListener('abort', onAbort, { once: true });
       }),
   };

@@ -1,6 +1,5 @@
 import type { Identity } from './auth.ts';
-import { isMember } from './cluster.ts';
-import { listBody, Listing, type Core, type Endpoint } from './core.ts';
+import type { Core, Endpoint } from './core.ts';
 import {
   ApiError,
   ConnectionClosed,
@@ -11,15 +10,11 @@ import {
   textOf,
   transportError,
 } from './errors.ts';
-import {
-  plainReply,
-  type Gate,
-  type Head,
-  type Outcome,
-  type Reply,
-  type RequestHandler,
-} from './httpServer.ts';
-import { common, validate, type RawParams, type RawValue } from './schema.ts';
+import type { Gate, Head, Outcome, RequestHandler } from './httpServer.ts';
+import { dataReply, errorReply } from './replies.ts';
+import { parseBody, parseTarget } from './requestParams.ts';
+import { isForwarded, isUploadPath, pathProperty, reach, route } from './routing.ts';
+import { validate, type RawParams } from './schema.ts';
 import { parseUpload, type Upload } from './uploadParser.ts';
 import type { FaultAction } from './faults.ts';
 
@@ -45,13 +40,6 @@ export interface SeenRequest {
   answered: boolean;
 }
 
-interface Target {
-  path: string;
-  segments: string[];
-  query: RawParams;
-  format: string;
-}
-
 /** The API of one entry node: authentication, routing, checks and the shape of answers. */
 export function requestHandler(
   core: Core,
@@ -73,7 +61,7 @@ export function requestHandler(
       durationMs: 0,
       answered: true,
     };
-    seen.push(entry);
+    remember(seen, entry);
     return entry;
   };
 
@@ -154,7 +142,7 @@ export function requestHandler(
       durationMs: 0,
       answered: false,
     };
-    seen.push(entry);
+    remember(seen, entry);
     const outcome = await withFaults(core, head.method, target.path, async (mark) => {
       try {
         const upload = isUploadPath(head.method, target.segments);
@@ -199,6 +187,14 @@ export function requestHandler(
   };
 
   return { gate, handle };
+}
+
+/** The log keeps the last requests, for days if need be. */
+const REMEMBERED = 50_000;
+
+function remember(seen: SeenRequest[], entry: SeenRequest): void {
+  if (seen.length >= REMEMBERED) seen.splice(0, REMEMBERED / 10);
+  seen.push(entry);
 }
 
 /** Remembers, between a request and the task it starts, that a fault is to work on that task. */
@@ -327,236 +323,4 @@ async function settle(
   } catch (error) {
     return { error };
   }
-}
-
-/** The node that answers, or what the client sees when it cannot be reached (api-facts 1.2, pve/cluster.md 21–34). */
-async function reach(
-  core: Core,
-  entryNode: string,
-  endpoint: Endpoint,
-  asked: string | undefined,
-): Promise<string> {
-  const name =
-    endpoint.proxied !== true || asked === undefined || asked === 'localhost' ? entryNode : asked;
-  const node = core.cluster.nodes.get(name);
-  if (node === undefined) {
-    throw dieWith(
-      `hostname lookup '${name}' failed - failed to get address info for: ${name}: Temporary failure in name resolution`,
-    );
-  }
-  if (name !== entryNode) {
-    switch (node.state) {
-      case 'dead':
-      case 'absent':
-        await core.clock.sleep(core.times.deadNodeSeconds);
-        throw proxyError(595, 'No route to host');
-      case 'cut':
-        await core.clock.sleep(core.times.cutNodeSeconds);
-        throw proxyError(595, 'Connection timed out');
-      case 'refusing':
-        throw proxyError(595, 'Connection refused');
-      case 'up':
-        break;
-      default:
-        break;
-    }
-    if (!node.pmxcfs) {
-      await core.clock.sleep(core.times.deadNodeSeconds);
-      throw new ApiError(
-        500,
-        'RPCEnvironment init request failed: Unable to load access control list: Connection refused',
-        { body: 'none' },
-      );
-    }
-  }
-  if (endpoint.protected === true && !node.pvedaemon) throw proxyError(595, 'Connection refused');
-  if (!isMember(node)) throw proxyError(595, 'No route to host');
-  return name;
-}
-
-function pathProperty(key: string): (typeof common)['node'] | (typeof common)['vmid'] {
-  if (key === 'node') return common.node;
-  if (key === 'vmid') return common.vmid;
-  if (key === 'storage') return common.storage;
-  return { type: 'string', format: () => null };
-}
-
-function route(
-  endpoints: readonly Endpoint[],
-  method: string,
-  segments: readonly string[],
-): { endpoint: Endpoint; variables: Record<string, string> } | null {
-  for (const endpoint of endpoints) {
-    if (endpoint.method !== method) continue;
-    const variables = matchPath(endpoint.path, segments);
-    if (variables !== null) return { endpoint, variables };
-  }
-  return null;
-}
-
-/** Was the request passed on to pvedaemon or another node? Only GETs reuse that connection (api-facts 1.2). */
-function isForwarded(
-  endpoints: readonly Endpoint[],
-  method: string,
-  segments: readonly string[],
-  entryNode: string,
-): boolean {
-  const found = route(endpoints, method, segments);
-  if (found === null || method === 'GET') return false;
-  const { node } = found.variables;
-  const elsewhere = found.endpoint.proxied === true && node !== undefined && node !== entryNode;
-  return found.endpoint.protected === true || elsewhere;
-}
-
-function matchPath(template: string, segments: readonly string[]): Record<string, string> | null {
-  const parts = template.split('/').filter((part) => part !== '');
-  const variables: Record<string, string> = {};
-  for (const [index, part] of parts.entries()) {
-    const rest = /^\{(\w+)\.\.\.\}$/.exec(part)?.[1];
-    if (rest !== undefined) {
-      if (segments.length <= index) return null;
-      variables[rest] = segments.slice(index).join('/');
-      return variables;
-    }
-    const segment = segments[index];
-    if (segment === undefined) return null;
-    const name = /^\{(\w+)\}$/.exec(part)?.[1];
-    if (name !== undefined) variables[name] = segment;
-    else if (part !== segment) return null;
-  }
-  return parts.length === segments.length ? variables : null;
-}
-
-function isUploadPath(method: string, segments: readonly string[]): boolean {
-  return (
-    method === 'POST' &&
-    segments.length === 5 &&
-    segments[0] === 'nodes' &&
-    segments[2] === 'storage' &&
-    segments[4] === 'upload'
-  );
-}
-
-function parseTarget(target: string): Target {
-  const question = target.indexOf('?');
-  const rawPath = question < 0 ? target : target.slice(0, question);
-  const query = question < 0 ? {} : parseForm(target.slice(question + 1));
-  const decoded = decode(rawPath, false);
-  const parts = decoded.split('/').filter((part) => part !== '');
-  const format =
-    parts[0] === 'api2' && /^(json|extjs)$/.test(parts[1] ?? '') ? (parts[1] ?? '') : '';
-  const segments = parts.slice(format === '' ? (parts[0] === 'api2' ? 1 : 0) : 2);
-  return { path: `/${segments.join('/')}`, segments, query, format };
-}
-
-/** Splits on `&` and `;` and keeps only the first two pieces around `=` (api-facts 1.5). */
-function parseForm(form: string): RawParams {
-  const params: RawParams = {};
-  for (const pair of form.split(/[&;]/)) {
-    if (pair === '') continue;
-    const [key = '', value = ''] = pair.split('=');
-    const name = decode(key, true);
-    const text = decode(value, true);
-    const before = params[name];
-    params[name] = before === undefined ? text : [...asList(before), text];
-  }
-  return params;
-}
-
-function asList(value: RawValue): readonly (string | number | boolean)[] {
-  return typeof value === 'object' ? value : [value];
-}
-
-function decode(text: string, plusIsBlank: boolean): string {
-  const source = plusIsBlank ? text.replace(/\+/g, ' ') : text;
-  const bytes: number[] = [];
-  for (let at = 0; at < source.length; at += 1) {
-    const hex = /^%([0-9A-Fa-f]{2})/.exec(source.slice(at, at + 3))?.[1];
-    if (hex === undefined) bytes.push(source.charCodeAt(at) & 0xff);
-    else {
-      bytes.push(Number.parseInt(hex, 16));
-      at += 2;
-    }
-  }
-  return Buffer.from(bytes).toString('utf8');
-}
-
-function parseBody(contentType: string | undefined, body: Buffer): RawParams {
-  if (!/^application\/json\b/i.test(contentType ?? '')) return parseForm(body.toString('latin1'));
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body.toString('utf8'));
-  } catch {
-    throw transportErrorFromPerl(body.toString('utf8'));
-  }
-  const params: RawParams = {};
-  if (typeof parsed !== 'object' || parsed === null) return params;
-  for (const [key, value] of Object.entries(parsed)) {
-    const converted = toRaw(value);
-    if (converted !== null) params[key] = converted;
-  }
-  return params;
-}
-
-function toRaw(value: unknown): RawValue | null {
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
-    return value;
-  }
-  if (!Array.isArray(value)) return null;
-  return value.map((item: unknown) => String(item));
-}
-
-/** JSON::XS's complaint about an object key that is no string (12-json-invalid). */
-function transportErrorFromPerl(body: string): ApiError {
-  const at = body.startsWith('{') ? 1 : 0;
-  const near = body.slice(at).replace(/\}.*$/s, '').trim();
-  return transportError(
-    500,
-    `'"' expected, at character offset ${at} (before "${near}") at /usr/share/perl5/PVE/APIServer/AnyEvent.pm line 934.`,
-  );
-}
-
-function dataReply(data: unknown, format: string, close: boolean): Reply {
-  const wrapped = data instanceof Listing ? listBody(data) : { data: data ?? null };
-  const body = format === 'extjs' ? { ...wrapped, success: 1 } : wrapped;
-  return {
-    status: 200,
-    reason: 'OK',
-    body: Buffer.from(JSON.stringify(body)),
-    contentType: 'application/json;charset=UTF-8',
-    ...(close ? { close: true } : {}),
-  };
-}
-
-function errorReply(error: ApiError, format: string): Reply {
-  const reason = error.message.split('\n')[0] ?? '';
-  if (error.body === 'none') {
-    return { status: error.status, reason, body: Buffer.alloc(0), omitLength: true, close: true };
-  }
-  if (error.body === 'text') {
-    // Perl's own `die … at line n.` messages keep their newline; those of the HTTP layer have none.
-    return plainReply(error.status, reason, / line \d+\.$/.test(reason) ? `${reason}\n` : reason);
-  }
-  // Texts that already end in a newline get a second one (30-down-upload-to-dead-node).
-  const message = error.status === 501 ? error.message : `${error.message}\n`;
-  const body = {
-    data: null,
-    message,
-    ...(error.errors === undefined ? {} : { errors: error.errors }),
-  };
-  if (format === 'extjs') {
-    return {
-      status: 200,
-      reason: 'OK',
-      body: Buffer.from(JSON.stringify({ ...body, status: error.status, success: 0 })),
-      contentType: 'application/json;charset=UTF-8',
-    };
-  }
-  return {
-    status: error.status,
-    reason,
-    body: Buffer.from(JSON.stringify(body)),
-    contentType: 'application/json;charset=UTF-8',
-    close: true,
-  };
 }

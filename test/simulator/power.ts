@@ -162,7 +162,10 @@ async function listenPatiently(
     try {
       return await startGuestProxy({
         ...options,
-        onRequest: (line) => core.proxyRequests.push({ vmid: vm.vmid, line }),
+        onRequest: (line) => {
+          if (core.proxyRequests.length >= 50_000) core.proxyRequests.splice(0, 5_000);
+          core.proxyRequests.push({ vmid: vm.vmid, line });
+        },
       });
     } catch {
       // The previous run of the same VM may still be letting go of the port.

@@ -14,6 +14,7 @@ import { migrateEndpoints } from './endpoints/migrate.ts';
 import { nodeEndpoints } from './endpoints/nodes.ts';
 import { powerEndpoints } from './endpoints/power.ts';
 import { storageEndpoints } from './endpoints/storage.ts';
+import { uploadEndpoints } from './endpoints/upload.ts';
 import { taskEndpoints } from './endpoints/tasks.ts';
 import { vmConfigWriteEndpoints } from './endpoints/vmConfigWrite.ts';
 import { vmReadEndpoints } from './endpoints/vmRead.ts';
@@ -109,6 +110,7 @@ const ENDPOINTS = [
   ...nodeEndpoints,
   ...taskEndpoints,
   ...storageEndpoints,
+  ...uploadEndpoints,
   ...vmReadEndpoints,
   ...vmConfigWriteEndpoints,
   ...powerEndpoints,

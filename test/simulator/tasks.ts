@@ -123,6 +123,7 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
         running: true,
         vanished: false,
       };
+      forgetOldest(all, controls);
       all.push(task);
       const stop = new AbortController();
       let killed = false;
@@ -206,6 +207,16 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
     },
   };
   return table;
+}
+
+/** Records of finished tasks are kept for a while, as on a node (api-facts 2.5). */
+const KEPT_TASKS = 5000;
+
+function forgetOldest(all: Task[], controls: Map<string, unknown>): void {
+  if (all.length < KEPT_TASKS) return;
+  const oldest = all.findIndex((task) => !task.running);
+  const [forgotten] = oldest < 0 ? [] : all.splice(oldest, 1);
+  if (forgotten !== undefined) controls.delete(forgotten.upid);
 }
 
 function hex(value: number): string {

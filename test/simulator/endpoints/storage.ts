@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import {
   flag,
   integer,
@@ -8,10 +8,9 @@ import {
   type Call,
   type Endpoint,
 } from '../core.ts';
-import { ConnectionClosed, dieWith, paramError } from '../errors.ts';
+import { dieWith, paramError } from '../errors.ts';
 import type { StorageFixture } from '../fixture.ts';
 import { common, formats } from '../schema.ts';
-import { storedFileName } from '../uploadParser.ts';
 import { splitVolid, volidOf, type Volume } from '../volumes.ts';
 
 const CONTENT_TYPES = [
@@ -91,22 +90,6 @@ export const storageEndpoints: readonly Endpoint[] = [
     protected: true,
     schema: { delay: { type: 'integer', optional: true, minimum: 1, maximum: 30 } },
     handler: deleteVolume,
-  },
-  {
-    method: 'POST',
-    path: '/nodes/{node}/storage/{storage}/upload',
-    protected: true,
-    schema: {
-      content: { type: 'string', enum: ['iso', 'vztmpl', 'import'] },
-      filename: { type: 'string', maxLength: 255 },
-      checksum: common.optionalString,
-      'checksum-algorithm': {
-        type: 'string',
-        optional: true,
-        enum: ['md5', 'sha1', 'sha224', 'sha256', 'sha384', 'sha512'],
-      },
-    },
-    handler: upload,
   },
   {
     method: 'GET',
@@ -302,7 +285,8 @@ async function deleteVolume(call: Call): Promise<string | null> {
   return null;
 }
 
-function isoVolume(storage: string, name: string): Volume {
+/** An ISO file without content, on no node in particular. */
+export function isoVolume(storage: string, name: string): Volume {
   return {
     storage,
     name,
@@ -316,112 +300,4 @@ function isoVolume(storage: string, name: string): Volume {
     base: null,
     bytes: null,
   };
-}
-
-async function upload(call: Call): Promise<string> {
-  const { core, params } = call;
-  const storages = core.cluster.storages;
-  const node = targetNode(call);
-  const id = text(params, 'storage');
-  const content = text(params, 'content');
-  const storage = storages.check(id, node);
-  if (!storages.isFileBased(storage))
-    throw dieWith(`can't upload to storage type '${storage.type}'`);
-  if (!storage.content.some((own) => own === content)) {
-    throw dieWith(`storage '${id}' does not support '${content}' content`);
-  }
-  const name = storedFileName(text(params, 'filename'));
-  const checksum = optionalText(params, 'checksum');
-  const algorithm = optionalText(params, 'checksum-algorithm');
-  if (checksum !== undefined && algorithm === undefined) {
-    throw paramError({ checksum: "missing required property - 'checksum-algorithm'" });
-  }
-  await reachForUpload(call, node, id);
-  const data = call.upload?.data ?? Buffer.alloc(0);
-  const temporary = `/var/tmp/pveupload-${randomBytes(16).toString('hex')}`;
-  // The task runs on the node that took the request, whatever the path says (pve/cluster.md 1).
-  return core.tasks.start(
-    { node: call.entryNode, type: 'imgcopy', id: '', authId: call.who.authId },
-    async (worker) => {
-      const volume: Volume = {
-        ...isoVolume(id, `iso/${name}`),
-        node: storage.shared ? null : node,
-        size: data.length,
-        used: data.length,
-        ctime: Math.floor(core.clock.now() / 1000),
-        bytes: data,
-      };
-      const target = storages.path(volume);
-      worker.log(`starting file import from: ${temporary}`);
-      if (checksum !== undefined && algorithm !== undefined) {
-        const actual = createHash(algorithm).update(data).digest('hex');
-        if (actual !== checksum.toLowerCase()) {
-          throw dieWith(`checksum mismatch: got '${actual}' != expect '${checksum}'`);
-        }
-        worker.log('calculating checksum...OK, checksum verified');
-      }
-      worker.log(`target node: ${node}`);
-      worker.log(`target file: ${target}`);
-      worker.log(`file size is: ${data.length}`);
-      worker.log(`command: ${copyCommand(call, node, temporary, target)}`);
-      await worker.sleep(core.times.uploadSeconds);
-      const room = storage.availBytes ?? storage.totalBytes - storages.usedBytes(storage, node);
-      if (data.length > room) {
-        throw dieWith(`import failed: cp: error writing '${target}': No space left on device`);
-      }
-      storages.add(volume);
-      worker.log('finished file import successfully');
-    },
-  );
-}
-
-function targetNode(call: Call): string {
-  const node = text(call.params, 'node');
-  return node === 'localhost' ? call.entryNode : node;
-}
-
-function copyCommand(call: Call, node: string, from: string, to: string): string {
-  if (node === call.entryNode) return `cp -- ${from} ${to}`;
-  const ip = call.core.cluster.nodes.get(node)?.ip ?? '';
-  return `/usr/bin/scp -o BatchMode=yes -o HostKeyAlias=${node} -o UserKnownHostsFile=/etc/pve/nodes/${node}/ssh_known_hosts -o GlobalKnownHostsFile=none -p -- ${from} [${ip}]:${to}`;
-}
-
-/**
- * An upload is not proxied: the entry node logs in to the target by ssh, twice, before it answers. If that takes over
- * five seconds the connection is closed and the temporary file deleted, while the task still starts
- * (pve/cluster.md 8, 9).
- */
-async function reachForUpload(call: Call, node: string, storage: string): Promise<void> {
-  const { core } = call;
-  if (node === call.entryNode) {
-    core.cluster.storages.activate(storage, node);
-    return;
-  }
-  const state = core.cluster.nodes.get(node);
-  const seconds = state?.state === 'cut' ? core.times.cutNodeSeconds : (state?.sshSeconds ?? 0);
-  if (seconds > UPLOAD_PATIENCE_SECONDS) {
-    await core.clock.sleep(UPLOAD_PATIENCE_SECONDS);
-    void failLater(call, seconds - UPLOAD_PATIENCE_SECONDS);
-    throw new ConnectionClosed();
-  }
-  if (state?.state === 'up') {
-    await core.clock.sleep(seconds);
-    return;
-  }
-  await core.clock.sleep(core.times.deadNodeSeconds);
-  throw dieWith(
-    `can't activate storage '${storage}' on node '${node}': command '/usr/bin/ssh -o 'BatchMode=yes' -o 'HostKeyAlias=${node}' -o 'UserKnownHostsFile=/etc/pve/nodes/${node}/ssh_known_hosts' -o 'GlobalKnownHostsFile=none' ${state?.ip ?? ''} -- /usr/sbin/pvesm status --storage ${storage}' failed: exit code 255\n`,
-  );
-}
-
-const UPLOAD_PATIENCE_SECONDS = 5;
-
-/** The task that nobody is told of. */
-async function failLater(call: Call, seconds: number): Promise<void> {
-  await call.core.clock.sleep(seconds);
-  const temporary = `/var/tmp/pveupload-${randomBytes(16).toString('hex')}`;
-  call.core.tasks.start(
-    { node: call.entryNode, type: 'imgcopy', id: '', authId: call.who.authId },
-    () => Promise.reject(new Error(`failed to stat '${temporary}'`)),
-  );
 }
