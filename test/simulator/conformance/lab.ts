@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { startSimulator, type Simulator } from '../simulator.ts';
 import type { Certificates } from '../certificates.ts';
 import { virtualClock, type VirtualClock } from './virtualClock.ts';
@@ -47,15 +46,10 @@ interface CallOptions {
 
 const OPERATOR = 'proxy-operator@pve!operator';
 
-export async function openLab(
-  folder: string,
-  fixture: string,
-  startMs: number,
-  tls: Certificates,
-): Promise<Lab> {
+export async function openLab(fixture: string, startMs: number, tls: Certificates): Promise<Lab> {
   const clock = virtualClock(startMs);
   const simulator = await startSimulator({
-    fixture: join(folder, fixture),
+    fixture,
     tls,
     clock,
     everyNode: true,

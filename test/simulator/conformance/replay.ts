@@ -25,6 +25,7 @@ export type Step =
 /** Exchanges that belong together: one cluster, one history. */
 export interface Session {
   title: string;
+  /** File name, or path. */
   fixture: string;
   /** Before the first exchange. */
   start: string;
@@ -49,10 +50,9 @@ const KNOWN_HEADERS = [
 export async function replaySession(
   session: Session,
   captures: ReadonlyMap<string, Capture>,
-  folder: string,
   tls: Certificates,
 ): Promise<Verdict[]> {
-  const lab = await openLab(folder, session.fixture, Date.parse(session.start), tls);
+  const lab = await openLab(session.fixture, Date.parse(session.start), tls);
   const verdicts: Verdict[] = [];
   let broken: string | null = null;
   try {

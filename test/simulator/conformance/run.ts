@@ -8,6 +8,8 @@ import { oneNodeSessions } from './oneNode.ts';
 import { isClusterCapture, nameOf, placeAll } from './place.ts';
 import { replaySession, type Session, type Verdict } from './replay.ts';
 
+const OWN_FIXTURES = new URL('../../../testdata/pve/9.2', import.meta.url).pathname;
+
 /**
  * Replays every exchange of a folder of captures: in the sessions where their history is known, on the plain fixture
  * where it is not. One verdict for each file.
@@ -22,11 +24,17 @@ export async function runConformance(folder: string, tls: Certificates): Promise
   );
   const verdicts: Verdict[] = [];
   for (const session of [...sessions, ...plainSessions(unplaced)]) {
-    const fixture = existsSync(join(folder, session.fixture)) ? session.fixture : 'fixture.yaml';
+    const fixture = fixturePath(folder, session.fixture);
     if (!session.steps.some((step) => captures.has(nameOf(step) ?? ''))) continue;
-    verdicts.push(...(await replaySession({ ...session, fixture }, captures, folder, tls)));
+    verdicts.push(...(await replaySession({ ...session, fixture }, captures, tls)));
   }
   return [...captures.keys()].map((name) => verdictOn(name, verdicts));
+}
+
+/** A folder may bring its own fixtures; captures alone are held against those of testdata. */
+function fixturePath(folder: string, name: string): string {
+  const own = join(folder, name);
+  return existsSync(own) ? own : join(OWN_FIXTURES, name);
 }
 
 function verdictOn(name: string, verdicts: readonly Verdict[]): Verdict {
