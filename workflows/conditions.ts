@@ -62,12 +62,15 @@ function healthyCondition(state: ProxyState): Condition {
 function reconcilingCondition(state: ProxyState): Condition {
   const trouble = shownTrouble(state);
   if (state.deleting) {
-    return condition(
-      'Reconciling',
-      'True',
-      'Deleting',
-      trouble ? describe(trouble) : 'the VM is being removed',
-    );
+    if (state.desired?.paused) {
+      return condition('Reconciling', 'True', 'DeletionPaused', messageOfPause(state));
+    }
+    return trouble
+      ? condition('Reconciling', 'True', trouble.reason, describe(trouble))
+      : condition('Reconciling', 'True', 'Deleting', 'the VM is being removed');
+  }
+  if (state.desired?.paused) {
+    return condition('Reconciling', 'False', 'Paused', messageOfPause(state));
   }
   if (isStalled(state))
     return condition('Reconciling', 'False', 'Stalled', 'see the condition Stalled');
@@ -100,6 +103,13 @@ function stalledCondition(state: ProxyState): Condition {
     );
   }
   return condition('Stalled', 'False', 'Progressing', '');
+}
+
+/** What a pause means for a Proxy as it stands. */
+export function messageOfPause({ deleting }: ProxyState): string {
+  return deleting
+    ? 'the Proxy is paused; the deletion waits'
+    : 'paused: nothing is changed on Proxmox';
 }
 
 /** Reason, since when, attempt and remedy: every wait explains itself (design §2). */

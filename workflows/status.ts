@@ -1,7 +1,7 @@
 /** The status of a Proxy as a function of its workflow's state: the only place where phases are decided. */
 import { proxyWorkflowId } from './contract/messages.ts';
 import type { Phase, ProxyStatus, Replacement } from './contract/proxy.ts';
-import { conditionsOf } from './conditions.ts';
+import { conditionsOf, messageOfPause } from './conditions.ts';
 import type { ProxyState } from './state.ts';
 import { addressOf, healthyOf, shownHealth, shownTrouble, shownVm } from './view.ts';
 
@@ -50,9 +50,8 @@ export function messageOf(state: ProxyState): string {
     const remedy = trouble.remedy ? ` — ${trouble.remedy}` : '';
     return `${trouble.step}: ${trouble.message}${remedy}`;
   }
-  if (state.deleting && state.desired?.paused) return 'the Proxy is paused; the deletion waits';
+  if (state.desired?.paused) return messageOfPause(state);
   if (state.deleting) return 'deleting';
-  if (state.desired?.paused) return 'paused: nothing is changed on Proxmox';
   const health = shownHealth(state);
   if (health && !health.healthy) return `probe: ${health.message}`;
   if (addressOf(state) !== null)
