@@ -8,6 +8,7 @@ import { startVm } from '../../activities/startVm.ts';
 import { waitBudgets } from '../../workflows/contract/budgets.ts';
 import type { AwaitTaskInput, VmStepInput } from '../../workflows/contract/steps.ts';
 import type { Vm } from '../simulator/cluster.ts';
+import { newHaResource } from '../simulator/endpoints/ha.ts';
 import { powerOff, powerOn } from '../simulator/power.ts';
 import { eventually } from '../support/eventually.ts';
 import { stepFixture } from '../support/stepFixture.ts';
@@ -43,6 +44,8 @@ describe('startVm', () => {
       const error = expectReason(await rig.refusal(startVm, about(rig)), 'WaitingForLock');
       assert.equal(error.facts.lock, 'backup');
       vm.config.set('lock', 'suspended');
+      // Any volume that exists does for a saved state.
+      vm.config.set('vmstate', vm.config.get('scsi0')?.split(',')[0] ?? '');
       await rig.finish((await rig.run(startVm, about(rig))).upid);
       assert.notEqual(vm.running, null);
     }));
@@ -175,7 +178,7 @@ describe('awaitRunning', () => {
 
   function placeManaged(rig: StepRig): Vm {
     const vm = rig.place();
-    rig.simulator.cluster.ha.set(vm.vmid, { vmid: vm.vmid, wanted: 'stopped', state: null });
+    rig.simulator.cluster.ha.resources.set(vm.vmid, newHaResource(vm.vmid, 'stopped'));
     return vm;
   }
 

@@ -6,6 +6,7 @@ import type { Providers } from '../../activities/deps.ts';
 import { stopVm } from '../../activities/stopVm.ts';
 import type { Reason } from '../../workflows/contract/errors.ts';
 import type { DestroyPurpose, StopVmInput } from '../../workflows/contract/steps.ts';
+import { newHaResource } from '../simulator/endpoints/ha.ts';
 import { powerOn } from '../simulator/power.ts';
 import { eventually } from '../support/eventually.ts';
 import { aProxy } from '../support/memoryRecords.ts';
@@ -307,7 +308,7 @@ describe('stopVm and destroyVm', () => {
   it('wait for the real end of an HA-managed VM, whose stop task only asks', () =>
     deleting(async (rig) => {
       const vm = rig.place();
-      rig.simulator.cluster.ha.set(vm.vmid, { vmid: vm.vmid, wanted: 'started', state: 'started' });
+      rig.simulator.cluster.ha.resources.set(vm.vmid, newHaResource(vm.vmid, 'started'));
       powerOn(rig.simulator.core, vm);
       await eventually(async () => {
         const result = await rig.run(stopVm, removing(rig));
