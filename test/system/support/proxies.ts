@@ -112,11 +112,13 @@ export async function until(
   withinMs: number = readyMs,
   state: () => string = () => '',
 ): Promise<void> {
+  const holds = async (): Promise<void> => {
+    if ((await check()) === false) throw new Error('it is not so');
+  };
   try {
-    await stack.eventually(check, withinMs);
+    await stack.eventually(holds, withinMs);
   } catch (error) {
-    const text = `${what}; within ${withinMs} ms it did not: ${messageOf(error)}\n${state()}`;
-    throw new Error(text, { cause: error });
+    throw new Error(`${what}; after ${withinMs} ms: ${messageOf(error)}\n${state()}`);
   }
 }
 

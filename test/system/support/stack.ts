@@ -151,7 +151,7 @@ function exitOnSignals(): () => void {
   };
 }
 
-/** The last lines of one process's log, for messages of assertions. */
-export function endOfLog(stack: SystemStack, name: ProcessName, lines = 20): string {
-  return lastLines(stack.log(name), lines);
+/** The last lines of one process's log, each cut to what a person reads, for messages of assertions. */
+export function endOfLog(stack: SystemStack, name: ProcessName, lines = 15): string {
+  return lastLines(stack.log(name), lines).replaceAll(/^(.{500}).+$/gm, '$1…');
 }

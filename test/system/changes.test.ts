@@ -1,0 +1,178 @@
+/** What is done to a Proxy during its life: another spec, a deletion at a bad moment, Retain, pause. */
+import assert from 'node:assert/strict';
+import type { Proxy } from '../../api/proxy.ts';
+import { simulatedTasks } from './support/cluster.ts';
+import { withSettings } from './support/config.ts';
+import {
+  conditionOf,
+  discover,
+  eventsOf,
+  expectNothingLeft,
+  managedSpec,
+  onlyVmOf,
+  proxyManifest,
+  readProxy,
+  seedsOf,
+  until,
+  untilProxy,
+  untilReady,
+  userDataOf,
+  vmsOf,
+} from './support/proxies.ts';
+import type { SystemStack } from './support/stack.ts';
+import { onOneStack } from './support/suite.ts';
+
+const setting = {
+  stack: {
+    temporalDb: 'memory',
+    providersConfig: withSettings({ maxClones: 8, maxDestroys: 8 }),
+  },
+  concurrency: 6,
+} as const;
+const second = '#cloud-config\n# the second\n';
+const nowhere = { zone: 'pv1-1', machineType: 'small', image: 'debian-99' };
+
+onOneStack('a Proxy whose spec or fate changes', setting, (story) => {
+  story('CreateFirst: clients always find an address while the VM is replaced', async (stack) => {
+    const name = 'create-first';
+    const labels = { pool: name };
+    await stack.apply(proxyManifest(name, managedSpec(), { labels }));
+    const before = await untilReady(stack, name);
+    const listings = watchDiscovery(stack, `?selector=pool=${name}`);
+    await stack.apply(proxyManifest(name, managedSpec({ cloudInit: second }), { labels }));
+    const after = await untilProxy(stack, name, 'serve from the new VM alone', async (proxy) => {
+      assert.notEqual(proxy.status.vmid, before.status.vmid);
+      assert.equal(proxy.status.phase, 'Ready');
+      assert.equal((await onlyVmOf(stack, proxy)).vmid, proxy.status.vmid);
+      assert.deepEqual(await userDataOf(stack, proxy), [second]);
+    });
+    const seen = await listings.stop();
+    assert.deepEqual(seen, [`${before.status.ip}:3128`, `${after.status.ip}:3128`]);
+    assert.equal(after.status.specHash, after.status.desiredSpecHash);
+    assert.notEqual(after.status.specHash, before.status.specHash);
+    assert.equal(after.status.observedGeneration, 2);
+    assert.deepEqual(await seedsOf(stack, after), [`pv1-1 ${after.status.vmName}-seed.iso`]);
+    const removed = (await eventsOf(stack, after)).find(({ reason }) => reason === 'VmRemoved');
+    assert.match(removed?.message ?? '', new RegExp(`VM ${before.status.vmid} `));
+    await remove(stack, after);
+  });
+
+  for (const replaceStrategy of ['CreateFirst', 'DeleteFirst']) {
+    story(`${replaceStrategy}: a VM that cannot be replaced serves on`, async (stack) => {
+      const name = `irreplaceable-${replaceStrategy.toLowerCase()}`;
+      await stack.apply(proxyManifest(name, managedSpec({ replaceStrategy })));
+      const before = await untilReady(stack, name);
+      const broken = managedSpec({ replaceStrategy, placement: nowhere });
+      await stack.apply(proxyManifest(name, broken));
+      const stalled = await untilProxy(stack, name, 'be stalled', (proxy) => {
+        return conditionOf(proxy, 'Stalled').reason === 'ReplacementFailed';
+      });
+      const { phase, vmid, ip, message } = stalled.status;
+      assert.deepEqual([phase, vmid, ip], ['Ready', before.status.vmid, before.status.ip]);
+      assert.match(message, /placement\.image "debian-99" is not in proxmox\.templates/);
+      assert.equal(conditionOf(stalled, 'Ready').status, 'True');
+      assert.ok((await discover(stack)).some((endpoint) => endpoint.name === name));
+
+      await stack.apply(proxyManifest(name, managedSpec({ replaceStrategy })));
+      const after = await untilProxy(stack, name, 'be settled again', (proxy) => {
+        return conditionOf(proxy, 'Stalled').status === 'False' && proxy.status.message === '';
+      });
+      assert.equal((await onlyVmOf(stack, after)).vmid, before.status.vmid);
+      await remove(stack, after);
+    });
+  }
+
+  story('a deletion during the clone waits for the clone and removes it', async (stack) => {
+    const name = 'demo-clone-slow';
+    await stack.apply(proxyManifest(name, managedSpec()));
+    const proxy = await untilProxy(stack, name, 'be cloned', async ({ status }) => {
+      return status.vmid !== null && (await runningClones(stack, status.vmid)) === 1;
+    });
+    await stack.kubectl('delete', 'px', name);
+    await expectNothingLeft(stack, proxy);
+    const ends = (await clonesTo(stack, proxy.status.vmid)).map(({ exitstatus }) => exitstatus);
+    assert.deepEqual(ends, ['OK'], 'the clone was neither aborted nor repeated');
+  });
+
+  story('Retain: the VM stays with its seed when its Proxy goes', async (stack) => {
+    const name = 'retained';
+    await stack.apply(proxyManifest(name, managedSpec({ deletionPolicy: 'Retain' })));
+    const proxy = await untilReady(stack, name);
+    await stack.kubectl('delete', 'px', name);
+    const vm = await onlyVmOf(stack, proxy);
+    assert.ok(vm.running);
+    assert.match(vm.config['description'] ?? '', /^proxy-operator-deletion-policy=Retain$/m);
+    assert.deepEqual(await seedsOf(stack, proxy), [`pv1-1 ${proxy.status.vmName}-seed.iso`]);
+    const events = await eventsOf(stack, proxy);
+    assert.ok(events.some(({ reason }) => reason === 'VmRetained'));
+  });
+
+  story('Retain does not keep a VM that never served', async (stack) => {
+    const name = 'demo-proxy-down';
+    await stack.apply(proxyManifest(name, managedSpec({ deletionPolicy: 'Retain' })));
+    const proxy = await untilProxy(stack, name, 'have an address', ({ status }) => {
+      return status.phase === 'Running';
+    });
+    await remove(stack, proxy);
+  });
+
+  story('a paused Proxy gets no VM until it is resumed', async (stack) => {
+    const name = 'paused';
+    await stack.apply(proxyManifest(name, managedSpec({ paused: true })));
+    await untilProxy(stack, name, 'say that it is paused', ({ status }) => {
+      return status.message.includes('paused') && status.observedGeneration === 1;
+    });
+    assert.deepEqual(await vmsOf(stack, await readProxy(stack, name)), []);
+    await stack.kubectl('patch', 'px', name, '--type=merge', '-p', '{"spec":{"paused":false}}');
+    const proxy = await untilReady(stack, name);
+
+    await stack.kubectl('patch', 'px', name, '--type=merge', '-p', '{"spec":{"paused":true}}');
+    await untilProxy(stack, name, 'be paused again', ({ status }) => {
+      return status.message.includes('paused');
+    });
+    assert.equal((await readProxy(stack, name)).status.phase, 'Ready', 'it serves on');
+    await stack.kubectl('delete', 'px', name, '--wait=false');
+    const waiting = await untilProxy(stack, name, 'wait with its deletion', (object) => {
+      return conditionOf(object, 'Reconciling').reason === 'DeletionPaused';
+    });
+    assert.equal(waiting.status.phase, 'Deleting');
+    assert.ok((await onlyVmOf(stack, proxy)).running, 'nothing is changed on Proxmox');
+    await stack.kubectl('patch', 'px', name, '--type=merge', '-p', '{"spec":{"paused":false}}');
+    await expectNothingLeft(stack, proxy);
+  });
+});
+
+async function remove(stack: SystemStack, proxy: Proxy): Promise<void> {
+  await stack.kubectl('delete', 'px', proxy.metadata.name);
+  await expectNothingLeft(stack, proxy);
+}
+
+/** Asks discovery again and again; `stop` returns what it listed, each answer once, and fails when one was empty. */
+function watchDiscovery(stack: SystemStack, query: string): { stop(): Promise<string[]> } {
+  const seen: string[] = [];
+  let ended = false;
+  const watching = until(stack, 'discovery should be watched', async () => {
+    const addresses = (await discover(stack, query)).map(({ address }) => address).join(' ');
+    if (addresses !== seen.at(-1)) seen.push(addresses);
+    return ended;
+  });
+  return {
+    stop: async () => {
+      ended = true;
+      await watching;
+      return seen;
+    },
+  };
+}
+
+async function clonesTo(
+  stack: SystemStack,
+  vmid: number | null,
+): Promise<Awaited<ReturnType<typeof simulatedTasks>>> {
+  const clones = await simulatedTasks(stack.simulator, 'qmclone');
+  return clones.filter(({ log }) => log.some((line) => line.endsWith(`with ID ${vmid}`)));
+}
+
+async function runningClones(stack: SystemStack, vmid: number): Promise<number> {
+  return (await clonesTo(stack, vmid)).filter(({ running }) => running).length;
+}
