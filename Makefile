@@ -24,6 +24,7 @@ down: install ## End the local stacks of this checkout, also after a crash
 	@$(NODE) deploy/dev/down.ts
 
 test: install ## Check types, lint, format, and run the tests of every level
+	@./deploy/dev/testPackages.sh
 	@$(NODE) deploy/dev/runTests.ts
 
 check: install ## Check types
