@@ -105,6 +105,8 @@ export function createLife(state: ProxyState): Life {
       const events = state.events.splice(0);
       background.publishing = true;
       try {
+        // What is worth publishing is worth showing; a run that continues another one starts without details.
+        showDetails(state);
         showSearchAttributes(state);
         const { found } = await runStep(
           'publishStatus',

@@ -138,8 +138,11 @@ function startServer(
   }
   const executable = { type: 'existing-path', path: cli } as const;
   const setting = `limit.historyCount.suggestContinueAsNew=${suggestContinueAsNewAt}`;
-  const extraArgs = ['--dynamic-config-value', setting];
-  return TestWorkflowEnvironment.createLocal({ server: { executable, extraArgs }, client });
+  const extraArgs = ['--output=none', '--dynamic-config-value', setting];
+  return TestWorkflowEnvironment.createLocal({
+    server: { executable, extraArgs, log: { format: 'json', level: 'error' } },
+    client,
+  });
 }
 
 async function registerAttributes(server: TestWorkflowEnvironment): Promise<void> {
@@ -156,6 +159,7 @@ function startProxy(
   return client.workflow.start<typeof proxy>('proxy', {
     workflowId: proxyWorkflowId(proxyRef.uid),
     taskQueue: mainTaskQueue,
+    staticSummary: `${proxyRef.namespace}/${proxyRef.name}`,
     args: [{ ref: proxyRef, searchAttributes, ...(carried === undefined ? {} : { carried }) }],
   });
 }
@@ -168,8 +172,20 @@ async function settled(handle: ProxyHandle): Promise<void> {
     const { raw, status } = await handle.describe();
     if (status.name !== 'RUNNING') return;
     const pending = raw.pendingActivities?.length ?? 0;
-    if (pending > 0 || raw.pendingWorkflowTask) throw new Error('the workflow never settled');
+    if (pending > 0 || (await decisionIsDue(handle))) throw new Error('the workflow never settled');
   }, 15_000);
+}
+
+/** Read from the history: the test server does not tell a decision that has begun. */
+async function decisionIsDue(handle: ProxyHandle): Promise<boolean> {
+  const { events } = await handle.fetchHistory();
+  const last = events?.findLast(
+    (event) =>
+      event.workflowTaskScheduledEventAttributes ??
+      event.workflowTaskStartedEventAttributes ??
+      event.workflowTaskCompletedEventAttributes,
+  );
+  return !last?.workflowTaskCompletedEventAttributes;
 }
 
 function storyOf(
