@@ -41,8 +41,9 @@ const requests = z.array(
   z.object({
     method: z.string(),
     path: z.string(),
-    tokenId: z.string().nullable(),
-    status: z.number().nullable(),
+    token: z.string().nullable(),
+    status: z.number(),
+    answered: z.boolean(),
   }),
 );
 export type SimulatedRequest = z.infer<typeof requests>[number];
@@ -70,4 +71,12 @@ export async function simulatedTasks(
 /** Every request the simulator was sent, oldest first. */
 export async function simulatedRequests(simulator: SimulatorAccess): Promise<SimulatedRequest[]> {
   return requests.parse(await simulator.admin('GET', '/requests'));
+}
+
+/** A fault of the simulator (test/simulator/README.md) for the next request that matches. */
+export async function pushFault(
+  simulator: SimulatorAccess,
+  fault: { method: string; path: string; nth?: number; times?: number; action: object },
+): Promise<void> {
+  await simulator.admin('POST', '/faults', fault);
 }

@@ -118,7 +118,8 @@ export async function until(
   try {
     await stack.eventually(holds, withinMs);
   } catch (error) {
-    throw new Error(`${what}; after ${withinMs} ms: ${messageOf(error)}\n${state()}`);
+    const text = `${what}; after ${withinMs} ms: ${messageOf(error)}\n${state()}`;
+    throw new Error(text, { cause: error });
   }
 }
 
