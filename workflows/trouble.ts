@@ -25,12 +25,17 @@ export function nextTrouble(
     scope: facts.scope,
     reason: facts.reason,
     message: failure.message,
-    remedy: facts.remedy ?? null,
+    remedy: remedyOf(failure),
     blockedBy: blockedBy(facts),
     sinceMs: same && before.reason === facts.reason ? before.sinceMs : nowMs,
     attempt,
     nextAtMs: nextAttempt(failure, attempt, nowMs, deleting),
   };
+}
+
+/** Most messages end with their remedy; it is not to be read twice. */
+function remedyOf({ message, facts }: StepFailure): string | null {
+  return facts.remedy === undefined || message.includes(facts.remedy) ? null : facts.remedy;
 }
 
 function nextAttempt(

@@ -87,7 +87,9 @@ function classifyConnect(tried: Attempt, error: ConnectError, peer: Peer): Provi
   const certificate = certificateCodes.has(code) || code.startsWith('ERR_TLS_CERT_');
   if (!certificate) {
     const remedy =
-      code === 'ERR_SSL_WRONG_VERSION_NUMBER' ? 'the port does not speak TLS' : undefined;
+      code === 'ERR_SSL_WRONG_VERSION_NUMBER'
+        ? 'the port does not speak TLS'
+        : 'check that the host is up and pveproxy runs there, and routes and firewalls on the way';
     const verdict = withOutcome(outOfReach('Unreachable', tried, remedy), false);
     const text = `${error.stage} to ${peer.address} failed: ${error.message} (${code})`;
     return failure(tried, text, verdict, error);
@@ -97,7 +99,9 @@ function classifyConnect(tried: Attempt, error: ConnectError, peer: Peer): Provi
     : code.startsWith('CERT_HAS') || code.startsWith('CERT_NOT')
       ? "renew the node's certificate (pvecm updatecerts --force), and check the clocks"
       : "caFile must hold the CA that signed it, usually the cluster's /etc/pve/pve-root-ca.pem";
-  const text = `the TLS certificate of ${peer.address} was not accepted: ${error.message} (${code})`;
+  // Node adds advice for people who started it by hand.
+  const said = error.message.replace(/; if the root CA is installed locally.*$/s, '');
+  const text = `the TLS certificate of ${peer.address} was not accepted: ${said} (${code})`;
   const facts = { reason: 'CertificateInvalid', scope: 'provider', remedy } as const;
   return failure(tried, text, { errorClass: 'Permanent', facts }, error);
 }
