@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { textOf } from './errors.ts';
 import { readSeed } from './iso.ts';
 import type { FaultAction, FaultSpec } from './faults.ts';
-import type { NodeChange, Simulator } from './simulator.ts';
+import type { NodeChange, StorageChange } from './operate.ts';
+import type { Simulator } from './simulator.ts';
 
 const taskFault = {
   fail: z.string().optional(),
@@ -20,6 +21,7 @@ const when = z.enum(['before', 'after']).default('before');
 const faultSpec = z.strictObject({
   method: z.string().optional(),
   path: z.string(),
+  name: z.string().optional(),
   nth: z.number().int().min(1).optional(),
   times: z.number().int().min(1).optional(),
   action: z.discriminatedUnion('kind', [
@@ -45,6 +47,21 @@ const nodeChange = z.strictObject({
   pvedaemon: z.boolean().optional(),
   pmxcfs: z.boolean().optional(),
   pvestatd: z.boolean().optional(),
+  sshSeconds: z.number().nonnegative().optional(),
+});
+
+const storageChange = z.strictObject({
+  mounted: z.boolean().optional(),
+  disabled: z.boolean().optional(),
+  slowSeconds: z.number().nonnegative().optional(),
+  allocationSeconds: z.number().nonnegative().optional(),
+  cloneSlots: z.number().int().positive().optional(),
+});
+
+const heldLock = z.strictObject({
+  name: z.string(),
+  seconds: z.number().positive(),
+  node: z.string().optional(),
 });
 
 type Route = (match: RegExpExecArray, body: unknown) => unknown;
@@ -217,6 +234,36 @@ function adminRoutes(simulator: Simulator): readonly (readonly [string, RegExp, 
     ],
     [
       'POST',
+      /^\/storages\/([^/]+)$/,
+      (match, body) => {
+        simulator.setStorage(match[1] ?? '', parseStorageChange(body));
+      },
+    ],
+    [
+      'POST',
+      /^\/locks$/,
+      (_match, body) => {
+        const { name, seconds, node } = heldLock.parse(body);
+        simulator.holdLock(name, seconds, node);
+      },
+    ],
+    [
+      'POST',
+      /^\/worker-cache$/,
+      (_match, body) => {
+        const { seconds } = z.strictObject({ seconds: z.number().nonnegative() }).parse(body);
+        simulator.setWorkerCache(seconds);
+      },
+    ],
+    [
+      'POST',
+      /^\/tasks\/purge$/,
+      () => {
+        simulator.purgeTasks();
+      },
+    ],
+    [
+      'POST',
       /^\/stats$/,
       () => {
         simulator.refreshStats();
@@ -226,11 +273,12 @@ function adminRoutes(simulator: Simulator): readonly (readonly [string, RegExp, 
 }
 
 function parseFault(body: unknown): FaultSpec {
-  const { method, nth, times, path, action } = faultSpec.parse(body);
+  const { method, name, nth, times, path, action } = faultSpec.parse(body);
   return {
     path,
     action: parseAction(action),
     ...(method === undefined ? {} : { method }),
+    ...(name === undefined ? {} : { name }),
     ...(nth === undefined ? {} : { nth }),
     ...(times === undefined ? {} : { times }),
   };
@@ -267,5 +315,17 @@ function parseNodeChange(body: unknown): Partial<NodeChange> {
   if (parsed.pvedaemon !== undefined) change.pvedaemon = parsed.pvedaemon;
   if (parsed.pmxcfs !== undefined) change.pmxcfs = parsed.pmxcfs;
   if (parsed.pvestatd !== undefined) change.pvestatd = parsed.pvestatd;
+  if (parsed.sshSeconds !== undefined) change.sshSeconds = parsed.sshSeconds;
+  return change;
+}
+
+function parseStorageChange(body: unknown): Partial<StorageChange> {
+  const parsed = storageChange.parse(body);
+  const change: Partial<StorageChange> = {};
+  if (parsed.mounted !== undefined) change.mounted = parsed.mounted;
+  if (parsed.disabled !== undefined) change.disabled = parsed.disabled;
+  if (parsed.slowSeconds !== undefined) change.slowSeconds = parsed.slowSeconds;
+  if (parsed.allocationSeconds !== undefined) change.allocationSeconds = parsed.allocationSeconds;
+  if (parsed.cloneSlots !== undefined) change.cloneSlots = parsed.cloneSlots;
   return change;
 }

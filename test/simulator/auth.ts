@@ -38,7 +38,11 @@ interface Acl {
 const ROOTS = ['/', '/access', '/access/groups', '/nodes', '/pool', '/sdn', '/storage', '/vms'];
 
 /** Users, tokens, roles and ACLs of a fixture as PVE::AccessControl evaluates them. */
-export function accessControl(fixture: Fixture, now: () => number): AccessControl {
+export function accessControl(
+  fixture: Fixture,
+  now: () => number,
+  pools: readonly { id: string; members: readonly string[] }[] = [],
+): AccessControl {
   const roles = new Map(BUILTIN_ROLES);
   for (const role of fixture.roles) roles.set(role.id, role.privileges);
   let acls: Acl[] = fixture.acls.map((acl) => ({
@@ -70,15 +74,29 @@ export function accessControl(fixture: Fixture, now: () => number): AccessContro
     return held;
   };
 
+  /** Members of a pool have its privileges besides their own (RPCEnvironment permissions). */
+  const withPool = (principal: string, path: string): Map<string, 0 | 1> => {
+    const held = ofPrincipal(principal, path);
+    const member = /^\/(vms|storage)\/([^/]+)$/.exec(path);
+    if (member === null) return held;
+    const names =
+      member[1] === 'vms'
+        ? [`qemu/${member[2] ?? ''}`, `lxc/${member[2] ?? ''}`]
+        : [`storage/${member[2] ?? ''}`];
+    const pool = pools.find(({ members }) => names.some((name) => members.includes(name)));
+    if (pool === undefined) return held;
+    return new Map([...ofPrincipal(principal, `/pool/${pool.id}`), ...held]);
+  };
+
   const privilegesOn = (who: Identity, path: string): Map<string, 0 | 1> => {
     if (who.authId === 'root@pam') return new Map(ALL_PRIVILEGES.map((name) => [name, 1]));
     const ofUser =
       who.user === 'root@pam'
         ? new Map<string, 0 | 1>(ALL_PRIVILEGES.map((name) => [name, 1]))
-        : ofPrincipal(who.user, path);
+        : withPool(who.user, path);
     const token = users.get(who.user)?.tokens.find((entry) => entry.id === who.token);
     if (token === undefined || !token.privsep) return ofUser;
-    const ofToken = ofPrincipal(who.authId, path);
+    const ofToken = withPool(who.authId, path);
     return new Map([...ofUser].filter(([privilege]) => ofToken.has(privilege)));
   };
 

@@ -1,12 +1,13 @@
 import type { AccessControl, Identity } from './auth.ts';
 import type { Clock } from './clock.ts';
 import type { Cluster } from './cluster.ts';
-import type { Faults } from './faults.ts';
+import type { Daemons, ProxyWorker } from './daemons.ts';
+import type { FaultAction, Faults } from './faults.ts';
 import type { Times } from './fixture.ts';
 import type { ProxyNetwork } from './guests.ts';
 import type { LockOwner, LockTable } from './locks.ts';
 import type { Params, RawParams, Schema, Property } from './schema.ts';
-import type { TaskTable, Worker } from './tasks.ts';
+import type { TaskFault, TaskTable, Worker } from './tasks.ts';
 import type { Upload } from './uploadParser.ts';
 
 /** Everything the endpoints work on. */
@@ -25,13 +26,18 @@ export interface Core {
   proxyRequests: { vmid: number; line: string }[];
   /** The fixture as JSON, for who wants to know what was chosen and what is chance. */
   fixtureText: string;
-  /** The next task of this caller makes a VM of this name (a clone's UPID names only the template). */
-  nameNextTask(authId: string, name: string): void;
+  /** What the name of the object makes of a request (nameFaults.ts). */
+  requestFault(target: { method: string; path: string; name: string }): FaultAction | undefined;
+  daemons: Daemons;
+  /** Locks of the whole cluster, kept in pmxcfs: `file-user_cfg`, `storage-<id>` (api-facts 3). */
+  clusterLocks: LockTable;
 }
 
 /** One API call after routing and validation. */
 export interface Call {
   core: Core;
+  /** The worker of pveproxy that took the request. */
+  worker: ProxyWorker;
   /** The node whose pveproxy took the request. */
   entryNode: string;
   /** The node of the path, or the entry node. */
@@ -41,6 +47,8 @@ export interface Call {
   upload: Upload | null;
   /** Parameters as they came, for answers that depend on «was it given at all». */
   raw: RawParams;
+  /** What a fault makes of the task that this call starts. */
+  taskFault: TaskFault | null;
 }
 
 export interface Check {
@@ -129,15 +137,24 @@ export function storagePrivilege(...anyOf: readonly string[]): (check: Check) =>
   };
 }
 
-/** Starts a task of the caller on the node of the path. */
+/** Starts a task of the caller, on the node of the path unless told otherwise. */
 export function startTask(
   call: Call,
   type: string,
   id: string | number,
   body: (worker: Worker) => Promise<void>,
+  options: { node?: string; vmName?: string } = {},
 ): string {
+  const { node = call.node, vmName } = options;
   return call.core.tasks.start(
-    { node: call.node, type, id: String(id), authId: call.who.authId },
+    {
+      node,
+      type,
+      id: String(id),
+      authId: call.who.authId,
+      ...(call.taskFault === null ? {} : { fault: call.taskFault }),
+      ...(vmName === undefined ? {} : { vmName }),
+    },
     body,
   );
 }

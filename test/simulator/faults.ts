@@ -1,4 +1,4 @@
-import type { Task, TaskFault } from './tasks.ts';
+import type { TaskFault } from './tasks.ts';
 
 /** What happens to a request that a rule matches. */
 export type FaultAction =
@@ -22,6 +22,8 @@ export interface FaultRule {
   method?: string;
   /** Matched against the path below /api2/json, without query. */
   path: RegExp;
+  /** Part of the name of the VM or file that the request is about; absent: any. */
+  name?: string;
   /** Skip this many matches first. */
   after: number;
   /** Then act this many times; `Infinity` = always. */
@@ -34,6 +36,8 @@ export interface FaultSpec {
   method?: string;
   /** A regular expression. */
   path: string | RegExp;
+  /** Only requests about a VM or file whose name contains this. */
+  name?: string;
   /** Act on the nth match (1 = the next one); default 1. */
   nth?: number;
   /** How often from there on; default 1. */
@@ -46,7 +50,7 @@ export interface Faults {
   push(spec: FaultSpec): FaultRule;
   clear(): void;
   /** The rule that acts on this request, counted as one hit. */
-  take(method: string, path: string): FaultRule | undefined;
+  take(request: { method: string; path: string; name: string }): FaultRule | undefined;
 }
 
 export function faultQueue(): Faults {
@@ -63,6 +67,7 @@ export function faultQueue(): Faults {
         action: spec.action,
         hits: 0,
         ...(spec.method === undefined ? {} : { method: spec.method }),
+        ...(spec.name === undefined ? {} : { name: spec.name }),
       };
       nextId += 1;
       rules.push(rule);
@@ -71,10 +76,11 @@ export function faultQueue(): Faults {
     clear: () => {
       rules.length = 0;
     },
-    take: (method, path) => {
+    take: ({ method, path, name }) => {
       for (const rule of rules) {
         if (rule.method !== undefined && rule.method !== method) continue;
         if (!rule.path.test(path)) continue;
+        if (rule.name !== undefined && !name.includes(rule.name)) continue;
         if (rule.times <= 0) continue;
         if (rule.after > 0) {
           rule.after -= 1;
@@ -86,94 +92,5 @@ export function faultQueue(): Faults {
       }
       return undefined;
     },
-  };
-}
-
-/** What a name in the guest's name makes happen: for demonstrations without an admin port. */
-export interface NameFault {
-  /** Part of the VM's name. */
-  name: string;
-  /** For the table in README.md. */
-  effect: string;
-  task?: { type: string; fault: TaskFault; firstOnly?: boolean };
-  agent?: 'silent' | 'slow' | 'no-address' | 'error';
-  proxy?: 'refuses' | 'asks' | 'broken';
-  /** Cluster seconds after the agent came up at which the guest powers itself off. */
-  crashAfterSeconds?: number;
-}
-
-export const NAME_FAULTS: readonly NameFault[] = [
-  {
-    name: 'demo-clone-lock',
-    effect: 'the first clone is killed half-way and leaves `lock: clone` behind',
-    task: { type: 'qmclone', fault: { killAfterSeconds: 0.4 }, firstOnly: true },
-  },
-  {
-    name: 'demo-clone-fails',
-    effect: 'every clone fails with a storage lock timeout',
-    task: {
-      type: 'qmclone',
-      fault: {
-        fail: "clone failed: can't lock file '/var/lock/pve-manager/pve-storage-local-lvm' - got timeout",
-      },
-    },
-  },
-  {
-    name: 'demo-clone-slow',
-    effect: 'the clone takes 60 s more',
-    task: { type: 'qmclone', fault: { delaySeconds: 60 } },
-  },
-  {
-    name: 'demo-start-fails',
-    effect: 'the first start fails (`start failed: QEMU exited with code 1`)',
-    task: {
-      type: 'qmstart',
-      fault: { fail: 'start failed: QEMU exited with code 1' },
-      firstOnly: true,
-    },
-  },
-  {
-    name: 'demo-destroy-warn',
-    effect: 'the destroy ends with `WARNINGS: 1`',
-    task: { type: 'qmdestroy', fault: { warnings: 1 } },
-  },
-  { name: 'demo-agent-silent', effect: 'the guest agent never answers', agent: 'silent' },
-  { name: 'demo-agent-slow', effect: 'the guest agent needs four times as long', agent: 'slow' },
-  {
-    name: 'demo-agent-error',
-    effect: 'the agent answers 200 with an error object (a disabled command)',
-    agent: 'error',
-  },
-  {
-    name: 'demo-no-address',
-    effect: 'the agent reports loopback and link-local addresses only',
-    agent: 'no-address',
-  },
-  { name: 'demo-proxy-down', effect: 'the VM has an address, no proxy listens', proxy: 'refuses' },
-  { name: 'demo-proxy-auth', effect: 'the proxy asks for credentials (407)', proxy: 'asks' },
-  { name: 'demo-proxy-broken', effect: 'the proxy answers 502 to everything', proxy: 'broken' },
-  {
-    name: 'demo-crash',
-    effect: 'the guest powers itself off 20 s after its agent came up',
-    crashAfterSeconds: 20,
-  },
-];
-
-export function nameFaultsOf(name: string): NameFault[] {
-  return NAME_FAULTS.filter((fault) => name.includes(fault.name));
-}
-
-/** Chooses the fault of a task from its VM's name; remembers which «first only» ones have happened. */
-export function nameFaultChooser(): (task: Task, vmName: string) => TaskFault | undefined {
-  const done = new Set<string>();
-  return (task, vmName) => {
-    for (const fault of nameFaultsOf(vmName)) {
-      if (fault.task === undefined || fault.task.type !== task.type) continue;
-      const key = `${fault.name} ${vmName}`;
-      if (fault.task.firstOnly === true && done.has(key)) continue;
-      done.add(key);
-      return fault.task.fault;
-    }
-    return undefined;
   };
 }

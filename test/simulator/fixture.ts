@@ -24,6 +24,12 @@ const storage = z.strictObject({
   totalBytes: z.number().int().nonnegative().default(270_553_174_016),
   usedBytes: z.number().int().nonnegative().default(20_049_387_520),
   availBytes: z.number().int().nonnegative().optional(),
+  /** Cluster seconds that activating it takes, as on a dead NFS server: every storage call of a node waits for it. */
+  slowSeconds: z.number().nonnegative().optional(),
+  /** Cluster seconds for which making or freeing one image holds the storage's lock. */
+  allocationSeconds: z.number().nonnegative().optional(),
+  /** Clones that may copy at once; a further one ends in a lock timeout. Absent: any number. */
+  cloneSlots: z.number().int().positive().optional(),
   isos: z.array(isoFile.extend({ node: z.string().optional() })).default([]),
 });
 

@@ -1,5 +1,5 @@
 import type { HaResource, Vm } from './cluster.ts';
-import type { Call, Core } from './core.ts';
+import { startTask, type Call, type Core } from './core.ts';
 import { dieWith } from './errors.ts';
 import { vmLockPath } from './locks.ts';
 import { migrateVm } from './migration.ts';
@@ -57,20 +57,17 @@ function request(
   note: (resource: HaResource) => void,
 ): string {
   const { core } = call;
-  return core.tasks.start(
-    { node: call.node, type, id: String(vmid), authId: call.who.authId },
-    async (worker) => {
-      worker.log(line);
-      await worker.sleep(1);
-      const resource = core.cluster.ha.resources.get(vmid);
-      if (resource === undefined) throw dieWith(`no such resource 'vm:${vmid}'`);
-      if (resource.state === 'error') {
-        worker.log(`service 'vm:${vmid}' in error state, must be disabled and fixed first`);
-        throw dieWith(`command 'ha-manager ${command}' failed: exit code 255`);
-      }
-      note(resource);
-    },
-  );
+  return startTask(call, type, vmid, async (worker) => {
+    worker.log(line);
+    await worker.sleep(1);
+    const resource = core.cluster.ha.resources.get(vmid);
+    if (resource === undefined) throw dieWith(`no such resource 'vm:${vmid}'`);
+    if (resource.state === 'error') {
+      worker.log(`service 'vm:${vmid}' in error state, must be disabled and fixed first`);
+      throw dieWith(`command 'ha-manager ${command}' failed: exit code 255`);
+    }
+    note(resource);
+  });
 }
 
 /** Seconds after a node's death at which its services are fenced, and at which they are moved (pve/cluster.md 33). */

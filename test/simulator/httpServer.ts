@@ -1,6 +1,7 @@
 import net from 'node:net';
 import tls from 'node:tls';
 import { gzipSync } from 'node:zlib';
+import type { ProxyWorker } from './daemons.ts';
 
 /**
  * pveproxy's HTTP layer, written on the bare TLS socket: node:http would answer where pveproxy stays silent (too many
@@ -38,9 +39,11 @@ export type Outcome = Reply | 'reset' | 'hang' | 'silence';
 export type Gate = { readBody: true; upload: boolean } | { deny: Reply; needsBody: boolean };
 
 export interface RequestHandler {
+  /** The worker of pveproxy that takes a new connection. */
+  connect(): ProxyWorker;
   /** Called with the head alone: authentication and everything else that comes before the body. */
   gate(head: Head): Gate;
-  handle(head: Head, body: Buffer): Promise<Outcome>;
+  handle(head: Head, body: Buffer, worker: ProxyWorker): Promise<Outcome>;
 }
 
 export interface HttpServer {
@@ -122,6 +125,7 @@ function redirectPlainHttp(socket: net.Socket, first: Buffer, options: HttpServe
 
 function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): void {
   const { handler } = options;
+  const worker = handler.connect();
   let buffered: Buffer = Buffer.alloc(0);
   /** Pieces of a body that is not complete yet: joined once, because bodies are large. */
   let pieces: Buffer[] = [];
@@ -179,7 +183,7 @@ function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): voi
   };
 
   const run = async (head: Head, body: Buffer): Promise<void> => {
-    const outcome = await handler.handle(head, body);
+    const outcome = await handler.handle(head, body, worker);
     if (outcome === 'reset') {
       socket.destroy();
       return;

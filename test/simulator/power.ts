@@ -10,7 +10,7 @@ import {
 } from './cluster.ts';
 import type { Core } from './core.ts';
 import { dieWith } from './errors.ts';
-import { nameFaultsOf } from './faults.ts';
+import { nameFaultsOf } from './nameFaults.ts';
 import { startGuestProxy } from './guests.ts';
 import { readSeed } from './iso.ts';
 import { vmLockPath } from './locks.ts';

@@ -1,52 +1,5 @@
-import { isMember } from './cluster.ts';
-import type { Core, Endpoint } from './core.ts';
-import { ApiError, dieWith, proxyError } from './errors.ts';
+import type { Endpoint } from './core.ts';
 import { common } from './schema.ts';
-
-/** The node that answers, or what the client sees when it cannot be reached (api-facts 1.2, pve/cluster.md 21–34). */
-export async function reach(
-  core: Core,
-  entryNode: string,
-  endpoint: Endpoint,
-  asked: string | undefined,
-): Promise<string> {
-  const name =
-    endpoint.proxied !== true || asked === undefined || asked === 'localhost' ? entryNode : asked;
-  const node = core.cluster.nodes.get(name);
-  if (node === undefined) {
-    throw dieWith(
-      `hostname lookup '${name}' failed - failed to get address info for: ${name}: Temporary failure in name resolution`,
-    );
-  }
-  if (name !== entryNode) {
-    switch (node.state) {
-      case 'dead':
-      case 'absent':
-        await core.clock.sleep(core.times.deadNodeSeconds);
-        throw proxyError(595, 'No route to host');
-      case 'cut':
-        await core.clock.sleep(core.times.cutNodeSeconds);
-        throw proxyError(595, 'Connection timed out');
-      case 'refusing':
-        throw proxyError(595, 'Connection refused');
-      case 'up':
-        break;
-      default:
-        break;
-    }
-    if (!node.pmxcfs) {
-      await core.clock.sleep(core.times.deadNodeSeconds);
-      throw new ApiError(
-        500,
-        'RPCEnvironment init request failed: Unable to load access control list: Connection refused',
-        { body: 'none' },
-      );
-    }
-  }
-  if (endpoint.protected === true && !node.pvedaemon) throw proxyError(595, 'Connection refused');
-  if (!isMember(node)) throw proxyError(595, 'No route to host');
-  return name;
-}
 
 /** Schema of a path variable. */
 export function pathProperty(key: string): (typeof common)['node'] | (typeof common)['vmid'] {

@@ -1,34 +1,31 @@
-import { accessControl } from './auth.ts';
 import { startAdminServer } from './admin.ts';
+import { buildCore } from './buildCore.ts';
 import { scaledClock, type Clock } from './clock.ts';
-import { buildCluster, newVm, type Cluster, type NodeState, type Vm } from './cluster.ts';
+import { newVm, type Cluster, type Vm } from './cluster.ts';
 import type { Core } from './core.ts';
-import { requestHandler, type SeenRequest } from './dispatch.ts';
-import { accessEndpoints } from './endpoints/access.ts';
-import { agentEndpoints } from './endpoints/agent.ts';
-import { cloneEndpoints } from './endpoints/clone.ts';
-import { clusterEndpoints } from './endpoints/cluster.ts';
-import { haEndpoints, newHaResource } from './endpoints/ha.ts';
-import { lifecycleEndpoints } from './endpoints/lifecycle.ts';
-import { migrateEndpoints } from './endpoints/migrate.ts';
-import { nodeEndpoints } from './endpoints/nodes.ts';
-import { powerEndpoints } from './endpoints/power.ts';
-import { storageEndpoints } from './endpoints/storage.ts';
-import { uploadEndpoints } from './endpoints/upload.ts';
-import { taskEndpoints } from './endpoints/tasks.ts';
-import { vmConfigWriteEndpoints } from './endpoints/vmConfigWrite.ts';
-import { vmReadEndpoints } from './endpoints/vmRead.ts';
-import { faultQueue, nameFaultChooser, type Faults } from './faults.ts';
+import { requestHandler } from './dispatch.ts';
+import { newHaResource } from './endpoints/ha.ts';
+import { ENDPOINTS } from './endpoints/table.ts';
+import type { Faults } from './faults.ts';
 import { loadFixture, parseFixture, type Fixture, type FixtureInput } from './fixture.ts';
-import { claimNetwork } from './guests.ts';
 import { startHaManager } from './ha.ts';
 import { startHttpServer, type HttpServer } from './httpServer.ts';
-import { lockTable, type LockTable } from './locks.ts';
+import {
+  holdLock,
+  listIsos,
+  removeVm,
+  setNode,
+  setStorage,
+  type IsoFile,
+  type NodeChange,
+  type StorageChange,
+} from './operate.ts';
 import { powerOff, powerOn } from './power.ts';
+import type { SeenRequest } from './requestLog.ts';
 import { refreshStats, startStatistics } from './stats.ts';
-import { taskTable, type Task } from './tasks.ts';
-import { storageTable, volidOf } from './volumes.ts';
-import { drivesOf, isCdrom, parseSize } from './vmConfig.ts';
+import type { Task } from './tasks.ts';
+
+export type { IsoFile } from './operate.ts';
 
 export interface SimulatorOptions {
   /** A fixture, or the path of a YAML file. */
@@ -47,17 +44,13 @@ export interface SimulatorOptions {
   everyNode?: boolean;
   /** Real ms after which an idle connection is closed; pveproxy: 5000. */
   idleMs?: number;
-}
-
-/** An ISO file on a simulated storage. */
-export interface IsoFile {
-  storage: string;
-  /** `null` on a shared storage. */
-  node: string | null;
-  name: string;
-  volid: string;
-  size: number;
-  bytes: Buffer | null;
+  /**
+   * Cluster seconds for which each worker of pveproxy keeps its copy of the statistics; 2 is realistic and lets reads
+   * of `cluster/resources` go backwards (pve/cluster.md 7). 0, the default: every read is fresh.
+   */
+  workerCacheSeconds?: number;
+  /** Requests after which a worker of pveproxy closes its connections and is replaced; default 1000. */
+  requestsPerWorker?: number;
 }
 
 export interface Simulator {
@@ -92,6 +85,13 @@ export interface Simulator {
   editConfig(vmid: number, changes: Readonly<Record<string, string | null>>): void;
   /** A round of pvestatd on every node, now. */
   refreshStats(): void;
+  /** See `workerCacheSeconds` of the options. */
+  setWorkerCache(seconds: number): void;
+  setStorage(id: string, change: Partial<StorageChange>): void;
+  /** Somebody holds a lock: of a node with `node`, of the cluster without. Cluster seconds. */
+  holdLock(name: string, seconds: number, node?: string): void;
+  /** The daily `pveupdate` of every node: records of old tasks are removed (api-facts 2.5). */
+  purgeTasks(): void;
   close(): Promise<void>;
 }
 
@@ -101,25 +101,6 @@ export interface GuestSpec {
   node: string;
   config: Readonly<Record<string, string>>;
 }
-
-export type NodeChange = Pick<NodeState, 'state' | 'quorum' | 'pvedaemon' | 'pmxcfs' | 'pvestatd'>;
-
-const ENDPOINTS = [
-  ...accessEndpoints,
-  ...clusterEndpoints,
-  ...nodeEndpoints,
-  ...taskEndpoints,
-  ...storageEndpoints,
-  ...uploadEndpoints,
-  ...vmReadEndpoints,
-  ...vmConfigWriteEndpoints,
-  ...powerEndpoints,
-  ...cloneEndpoints,
-  ...lifecycleEndpoints,
-  ...agentEndpoints,
-  ...migrateEndpoints,
-  ...haEndpoints,
-];
 
 /** Starts an imitation of a Proxmox VE 9.2 cluster; see README.md. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
@@ -131,6 +112,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const clock = options.clock ?? scaledClock(options.timeScale ?? 1);
   const core = await buildCore(fixture, clock, options.proxyNetwork === true);
   const { cluster } = core;
+  core.daemons.cacheSeconds = options.workerCacheSeconds ?? 0;
+  core.daemons.requestsPerWorker = options.requestsPerWorker ?? 1000;
   for (const entry of fixture.ha) {
     cluster.ha.resources.set(entry.vmid, newHaResource(entry.vmid, entry.state));
   }
@@ -200,6 +183,18 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     refreshStats: () => {
       for (const node of cluster.nodes.keys()) refreshStats(cluster, node, clock);
     },
+    setWorkerCache: (seconds) => {
+      core.daemons.cacheSeconds = seconds;
+    },
+    setStorage: (id, change) => {
+      setStorage(core, id, change);
+    },
+    holdLock: (name, seconds, node) => {
+      holdLock(core, name, seconds, node);
+    },
+    purgeTasks: () => {
+      for (const node of cluster.nodes.keys()) core.tasks.purge(node);
+    },
     close: async () => {
       for (const stop of stops) stop();
       for (const vm of cluster.vms.values()) vm.running?.end.abort(new Error('simulator closed'));
@@ -211,120 +206,4 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   simulator.adminPort = admin.port;
   simulator.adminUrl = `http://${host}:${admin.port}`;
   return simulator;
-}
-
-async function buildCore(fixture: Fixture, clock: Clock, network: boolean): Promise<Core> {
-  const storages = storageTable(fixture.storages, () => clock.now());
-  const cluster = buildCluster(fixture, storages, clock);
-  addDisks(fixture, cluster, clock);
-  const locks = new Map<string, LockTable>();
-  const locksOf = (node: string): LockTable => {
-    const table = locks.get(node) ?? lockTable(clock);
-    locks.set(node, table);
-    return table;
-  };
-  const everyLock: LockTable = {
-    withLock: (request, body) => locksOf('').withLock(request, body),
-    releaseAll: (owner) => {
-      for (const table of locks.values()) table.releaseAll(owner);
-    },
-  };
-  const tasks = taskTable(clock, everyLock, clock.now() - 6_262_000);
-  const byName = nameFaultChooser();
-  const names = new Map<string, string>();
-  tasks.faultFor = (task) => {
-    const vm = cluster.vms.get(Number(task.id));
-    const pending = names.get(task.authId);
-    names.delete(task.authId);
-    const name = task.type === 'qmclone' ? pending : vm?.config.get('name');
-    return name === undefined ? undefined : byName(task, name);
-  };
-  return {
-    clock,
-    times: fixture.times,
-    cluster,
-    tasks,
-    locks: locksOf,
-    access: accessControl(fixture, () => clock.now()),
-    faults: faultQueue(),
-    network: network ? await claimNetwork() : null,
-    proxyRequests: [],
-    fixtureText: JSON.stringify(fixture),
-    nameNextTask: (authId, name) => {
-      names.set(authId, name);
-    },
-  };
-}
-
-/** Every disk that a fixture's config names exists. */
-function addDisks(fixture: Fixture, cluster: Cluster, clock: Clock): void {
-  for (const entry of fixture.vms) {
-    const vm = cluster.vms.get(entry.vmid);
-    if (vm === undefined) continue;
-    for (const { drive } of drivesOf(vm.config)) {
-      const match = /^([^:]+):(?:(\d+\/base-[^/]+)\/)?(.+)$/.exec(drive.file);
-      const storage = cluster.storages.find(match?.[1] ?? '');
-      if (match === null || storage === undefined || isCdrom(drive)) continue;
-      const size = parseSize(drive.options.get('size') ?? '') ?? 0;
-      cluster.storages.add({
-        storage: storage.id,
-        name: match[3] ?? '',
-        node: storage.shared ? null : vm.node,
-        content: 'images',
-        format: drive.file.endsWith('.qcow2') ? 'qcow2' : 'raw',
-        size,
-        used: Math.min(size, entry.usedBytes ?? Math.floor(size / 4)),
-        ctime: Math.floor(clock.now() / 1000) - 3600,
-        vmid: entry.vmid,
-        base: match[2] ?? null,
-        bytes: null,
-      });
-    }
-  }
-}
-
-function listIsos(core: Core): IsoFile[] {
-  return core.cluster.storages.volumes
-    .filter((volume) => volume.content === 'iso')
-    .map((volume) => ({
-      storage: volume.storage,
-      node: volume.node,
-      name: volume.name.replace(/^iso\//, ''),
-      volid: volidOf(volume),
-      size: volume.size,
-      bytes: volume.bytes,
-    }));
-}
-
-function setNode(core: Core, name: string, change: Partial<NodeChange>): void {
-  const node = core.cluster.nodes.get(name);
-  if (node === undefined) throw new Error(`no node '${name}'`);
-  const wasDead = node.state === 'dead';
-  Object.assign(node, change);
-  node.changedAt = core.clock.now();
-  if (wasDead && node.state === 'up') boot(core, node);
-  if (node.state !== 'dead' || wasDead) return;
-  // A power cut: nothing on that node gets to clean up.
-  core.tasks.killNode(name);
-  for (const vm of core.cluster.vms.values()) if (vm.node === name) powerOff(core, vm);
-}
-
-/** A node after power-on: pveproxy and pvestatd take their time (pve/cluster.md 24). */
-function boot(core: Core, node: NodeState): void {
-  node.bootedAt = core.clock.now();
-  node.statsFrom = core.clock.now() + 22_000 * core.clock.scale;
-  node.state = 'refusing';
-  void core.clock.sleep(8).then(() => {
-    if (node.state === 'refusing') node.state = 'up';
-  });
-}
-
-function removeVm(core: Core, vmid: number): void {
-  const vm = core.cluster.vms.get(vmid);
-  if (vm === undefined) return;
-  powerOff(core, vm);
-  for (const volume of core.cluster.storages.volumes.filter((entry) => entry.vmid === vmid)) {
-    core.cluster.storages.remove(volume);
-  }
-  core.cluster.vms.delete(vmid);
 }

@@ -1,5 +1,6 @@
 import type { Clock } from './clock.ts';
 import { isTemplate, vmFacts, type Cluster, type Vm, type VmStats } from './cluster.ts';
+import type { Daemons, ProxyWorker } from './daemons.ts';
 import type { Times } from './fixture.ts';
 
 /** Statistics older than this are dropped (pmxcfs rrd_entry_is_old). */
@@ -66,6 +67,7 @@ export function resourceRow(
   cluster: Cluster,
   vm: Vm,
   clock: Clock,
+  seen: ReadonlyMap<number, VmStats> = cluster.stats,
 ): Record<string, string | number> {
   const row: Record<string, string | number> = {
     id: `${vm.type}/${vm.vmid}`,
@@ -74,7 +76,7 @@ export function resourceRow(
     type: vm.type,
     status: 'unknown',
   };
-  const stats = cluster.stats.get(vm.vmid);
+  const stats = seen.get(vm.vmid);
   if (stats !== undefined && clock.since(stats.at) <= STATS_LIFETIME_SECONDS) {
     Object.assign(row, stats.values);
   }
@@ -86,6 +88,24 @@ export function resourceRow(
   // Before the manager's first round the row shows what was asked for (30-ha-timeline-start-stop).
   if (ha !== undefined && ha.wanted !== 'ignored') row['hastate'] = ha.state ?? ha.wanted;
   return row;
+}
+
+/**
+ * The statistics as one worker of pveproxy has them: its own copy, renewed when it is too old, so that consecutive reads
+ * over different connections can go backwards (pve/cluster.md 7).
+ */
+export function seenStats(
+  cluster: Cluster,
+  clock: Clock,
+  daemons: Daemons,
+  worker: ProxyWorker,
+): ReadonlyMap<number, VmStats> {
+  if (daemons.cacheSeconds === 0) return cluster.stats;
+  const { stats } = worker;
+  if (stats !== null && clock.since(stats.at) < daemons.cacheSeconds) return stats.values;
+  const values = new Map(cluster.stats);
+  worker.stats = { at: clock.now(), values };
+  return values;
 }
 
 /** Are the numbers of a node still shown? */

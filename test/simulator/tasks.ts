@@ -59,7 +59,15 @@ export interface TaskTable {
   all: Task[];
   /** Starts a worker and returns its UPID at once. */
   start(
-    spec: { node: string; type: string; id: string; authId: string },
+    spec: {
+      node: string;
+      type: string;
+      id: string;
+      authId: string;
+      fault?: TaskFault;
+      /** Name of the VM it makes: a clone's UPID names only the template. */
+      vmName?: string;
+    },
     body: (worker: Worker) => Promise<void>,
   ): string;
   find(upid: string): Task | undefined;
@@ -70,8 +78,10 @@ export interface TaskTable {
   /** Kills every worker of a node, as a power cut does. */
   killNode(node: string): void;
   ended(task: Task): Promise<void>;
-  /** Consulted once for every task that starts. */
-  faultFor: (task: Task) => TaskFault | undefined;
+  /** What the daily `pveupdate` does on a node: logs older than the rotated index are removed. */
+  purge(node: string): void;
+  /** Consulted once for every task that starts without a fault of its own. */
+  faultFor: (task: Task, vmName: string | undefined) => TaskFault | undefined;
 }
 
 class Interrupted extends Error {
@@ -101,7 +111,7 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
     all,
     faultFor: () => undefined,
     find: (upid) => all.find((task) => task.upid === upid && !task.vanished),
-    start: ({ node, type, id, authId }, body) => {
+    start: ({ node, type, id, authId, fault: given, vmName }, body) => {
       const now = clock.now();
       const starttime = Math.floor(now / 1000);
       const pid = nextPid;
@@ -156,7 +166,7 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
         markDone();
       };
       controls.set(upid, { stop, done, kill });
-      const fault = table.faultFor(task);
+      const fault = given ?? table.faultFor(task, vmName);
       const run = async (): Promise<void> => {
         // The UPID is on its way to the client before the worker does anything.
         await clock.sleep(0.02);
@@ -202,6 +212,12 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
         controls.get(task.upid)?.kill();
       }
     },
+    purge: (node) => {
+      const archived = all.filter((task) => task.node === node && !task.running && !task.vanished);
+      // `index` starts anew, and `index.1` is replaced, each time it is full (api-facts 2.5).
+      const kept = archived.length - Math.max(0, archivedInIndexes(archived.length));
+      for (const task of archived.slice(0, kept)) task.vanished = true;
+    },
     ended: async (task) => {
       await controls.get(task.upid)?.done;
     },
@@ -209,7 +225,16 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
   return table;
 }
 
-/** Records of finished tasks are kept for a while, as on a node (api-facts 2.5). */
+/** Lines of `/var/log/pve/tasks/index` until it is rotated: 50 000 bytes (api-facts 2.5). */
+const INDEX_LINES = 475;
+
+/** How many of so many finished tasks stand in `index` and `index.1`. */
+function archivedInIndexes(finished: number): number {
+  if (finished <= INDEX_LINES) return finished;
+  return INDEX_LINES + (finished % INDEX_LINES);
+}
+
+/** Records of finished tasks in memory; a node would keep no more either. */
 const KEPT_TASKS = 5000;
 
 function forgetOldest(all: Task[], controls: Map<string, unknown>): void {

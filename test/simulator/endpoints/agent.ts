@@ -1,7 +1,7 @@
 import { requireVm, vmName, type Running, type Vm } from '../cluster.ts';
 import { integer, vmPrivilege, type Call, type Endpoint } from '../core.ts';
 import { dieWith } from '../errors.ts';
-import { nameFaultsOf } from '../faults.ts';
+import { nameFaultsOf } from '../nameFaults.ts';
 import { agentAnswers } from '../power.ts';
 import { parseNic } from '../vmConfig.ts';
 

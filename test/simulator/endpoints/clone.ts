@@ -89,8 +89,9 @@ function clone(call: Call): string {
   const { params } = call;
   requireQuorum(call);
   const plan = check(call);
-  call.core.nameNextTask(call.who.authId, plan.name ?? '');
-  return startTask(call, 'qmclone', integer(params, 'vmid'), (worker) => run(call, plan, worker));
+  return startTask(call, 'qmclone', integer(params, 'vmid'), (worker) => run(call, plan, worker), {
+    vmName: plan.name ?? '',
+  });
 }
 
 /** The early checks; they run again in the worker (api-facts 5.13). */

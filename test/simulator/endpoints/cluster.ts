@@ -3,7 +3,7 @@ import { integer, optionalText, type Call, type Core, type Endpoint } from '../c
 import { dieWith, paramError } from '../errors.ts';
 import { formats } from '../schema.ts';
 import type { Task } from '../tasks.ts';
-import { nodeStatsFresh, resourceRow } from '../stats.ts';
+import { nodeStatsFresh, resourceRow, seenStats } from '../stats.ts';
 
 export const clusterEndpoints: readonly Endpoint[] = [
   {
@@ -45,9 +45,10 @@ function resources(call: Call, type: string | undefined): unknown[] {
   const { core, who } = call;
   const rows: unknown[] = [];
   if (type === undefined || type === 'vm') {
+    const stats = seenStats(core.cluster, core.clock, core.daemons, call.worker);
     for (const vm of [...core.cluster.vms.values()].sort((a, b) => a.vmid - b.vmid)) {
       if (!core.access.has(who, `/vms/${vm.vmid}`, 'VM.Audit')) continue;
-      rows.push(resourceRow(core.cluster, vm, core.clock));
+      rows.push(resourceRow(core.cluster, vm, core.clock, stats));
     }
   }
   if (type === undefined || type === 'node') {

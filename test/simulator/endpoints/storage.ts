@@ -3,6 +3,7 @@ import {
   flag,
   integer,
   optionalText,
+  startTask,
   storagePrivilege,
   text,
   type Call,
@@ -258,24 +259,21 @@ async function deleteVolume(call: Call): Promise<string | null> {
   const mayOwn = owner !== null && core.access.has(who, `/vms/${owner}`, 'VM.Config.Disk');
   if (!mayAll && !mayOwn) core.access.require(who, `/storage/${id}`, 'Datastore.Allocate');
   storages.check(id, node);
-  const upid = core.tasks.start(
-    { node, type: 'imgdel', id: owner === null ? id : `${owner}@${id}`, authId: who.authId },
-    async (worker) => {
-      await worker.sleep(0.05);
-      const found = storages.lookup(volid, node);
-      const path = storages.path(found ?? isoVolume(id, name));
-      if (found === undefined) worker.log(`disk image '${path}' does not exist`);
-      else {
-        const child = storages
-          .list(id, node)
-          .find((entry) => entry.base !== null && entry.base === found.name);
-        if (child !== undefined)
-          throw dieWith(`base volume '${name}' is still in use by linked clones`);
-        storages.remove(found);
-      }
-      worker.log(`Removed volume '${volid}'`);
-    },
-  );
+  const upid = startTask(call, 'imgdel', owner === null ? id : `${owner}@${id}`, async (worker) => {
+    await worker.sleep(0.05);
+    const found = storages.lookup(volid, node);
+    const path = storages.path(found ?? isoVolume(id, name));
+    if (found === undefined) worker.log(`disk image '${path}' does not exist`);
+    else {
+      const child = storages
+        .list(id, node)
+        .find((entry) => entry.base !== null && entry.base === found.name);
+      if (child !== undefined)
+        throw dieWith(`base volume '${name}' is still in use by linked clones`);
+      storages.remove(found);
+    }
+    worker.log(`Removed volume '${volid}'`);
+  });
   if (params['delay'] === undefined) return upid;
   const task = core.tasks.find(upid);
   if (task === undefined) return upid;

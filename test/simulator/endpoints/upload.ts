@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { optionalText, text, type Call, type Endpoint } from '../core.ts';
+import { optionalText, startTask, text, type Call, type Endpoint } from '../core.ts';
 import { ConnectionClosed, dieWith, paramError } from '../errors.ts';
 import { common } from '../schema.ts';
 import { storedFileName } from '../uploadParser.ts';
@@ -47,8 +47,10 @@ async function upload(call: Call): Promise<string> {
   const data = call.upload?.data ?? Buffer.alloc(0);
   const temporary = `/var/tmp/pveupload-${randomBytes(16).toString('hex')}`;
   // The task runs on the node that took the request, whatever the path says (pve/cluster.md 1).
-  return core.tasks.start(
-    { node: call.entryNode, type: 'imgcopy', id: '', authId: call.who.authId },
+  return startTask(
+    call,
+    'imgcopy',
+    '',
     async (worker) => {
       const volume: Volume = {
         ...isoVolume(id, `iso/${name}`),
@@ -79,6 +81,7 @@ async function upload(call: Call): Promise<string> {
       storages.add(volume);
       worker.log('finished file import successfully');
     },
+    { node: call.entryNode },
   );
 }
 
