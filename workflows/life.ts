@@ -7,12 +7,13 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import { acceptClaim } from './accept.ts';
+import { describe } from './conditions.ts';
 import { defaultRequestBoundMs, retryDelayMs } from './contract/budgets.ts';
 import type { StepName } from './contract/steps.ts';
 import { detailsOf } from './details.ts';
 import { readFailure, type StepFailure } from './failures.ts';
 import { searchAttributesOf } from './searchAttributes.ts';
-import type { ProxyState } from './state.ts';
+import { addEvent, type ProxyState } from './state.ts';
 import { statusOf } from './status.ts';
 import { runStep, waitMsOf, type StepInput, type StepResult } from './steps.ts';
 import { nextTrouble } from './trouble.ts';
@@ -207,7 +208,12 @@ function noteCloudInit(state: ProxyState): void {
       remedy: 'create the Secret or correct its name and key',
     },
   };
-  state.trouble = nextTrouble(state.trouble, 'claimProxy', failure, Date.now(), false);
+  const before = state.trouble;
+  const trouble = nextTrouble(before, 'claimProxy', failure, Date.now(), false);
+  if (before?.reason !== trouble.reason) {
+    addEvent(state, 'Warning', trouble.reason, 'claimProxy', describe(trouble));
+  }
+  state.trouble = trouble;
 }
 
 function showDetails(state: ProxyState): void {
