@@ -45,7 +45,8 @@ export interface Story {
   state: () => Promise<ProxyStateView>;
   /** No step is pending and no decision is due. */
   settled: () => Promise<void>;
-  /** The workers are shut down, steps under way included, and new ones take over. */
+  /** The workers are shut down, steps under way included, and new ones take over. Only in real time: the test server
+   * goes on handing work to those who left. */
   restartWorkers: () => Promise<void>;
 }
 
@@ -57,7 +58,9 @@ export interface StorySettings {
   carried?: ProxyState;
   /** 0: every workflow task replays the history from its start. */
   maxCachedWorkflows?: number;
-  /** Temporal's own server, in real time, which asks for a fresh run from this many events on. */
+  /** Temporal's own server instead of the time-skipping one. */
+  realTime?: boolean;
+  /** The same, and it asks for a fresh run from this many events on. */
   suggestContinueAsNewAt?: number;
 }
 
@@ -128,19 +131,20 @@ export async function onServer(
 
 function startServer(
   { testServer, cli }: { testServer: string; cli: string },
-  { suggestContinueAsNewAt }: StorySettings,
+  { realTime = false, suggestContinueAsNewAt }: StorySettings,
 ): Promise<TestWorkflowEnvironment> {
   // Clients trace, as the controller and the worker do.
   const client = { plugins: [tracingPlugin()] };
-  if (suggestContinueAsNewAt === undefined) {
+  if (!realTime && suggestContinueAsNewAt === undefined) {
     const executable = { type: 'existing-path', path: testServer } as const;
     return TestWorkflowEnvironment.createTimeSkipping({ server: { executable }, client });
   }
   const executable = { type: 'existing-path', path: cli } as const;
   const setting = `limit.historyCount.suggestContinueAsNew=${suggestContinueAsNewAt}`;
-  const extraArgs = ['--output=none', '--dynamic-config-value', setting];
+  const dynamic = suggestContinueAsNewAt === undefined ? [] : ['--dynamic-config-value', setting];
+  const extraArgs = ['--output=none', ...dynamic];
   return TestWorkflowEnvironment.createLocal({
-    server: { executable, extraArgs, log: { format: 'json', level: 'error' } },
+    server: { executable, extraArgs, log: { format: 'json', level: 'never' } },
     client,
   });
 }

@@ -1,0 +1,68 @@
+/**
+ * `npm run record:history [-- <name>…]`: tells every story (or those named) and keeps its history for the release in
+ * package.json. Until that release is made, histories are recorded anew whenever a workflow changes on purpose.
+ */
+import { printLine, runProgram, UserError } from '../../deploy/dev/program.ts';
+import { FakeWorld } from '../support/fakeWorld.ts';
+import { prepareWorkflowServer, tellStory } from '../support/workflowHarness.ts';
+import { currentRelease, parseHistory, writeHistory } from './histories.ts';
+import type { Keep, RecordedStory, Recording } from './recordedStory.ts';
+import { showHistory } from './showHistory.ts';
+import { changingStories } from './stories/changing.ts';
+import { makingStories } from './stories/making.ts';
+import { probesRecordings } from './stories/probes.ts';
+import { removingStories } from './stories/removing.ts';
+import { stackRecordings } from './stories/stack.ts';
+
+runProgram(async () => {
+  const recordings = allRecordings();
+  const names = process.argv.slice(2);
+  const unknown = names.filter((name) => !recordings.has(name));
+  if (unknown.length > 0) {
+    const known = [...recordings.keys()].join(', ');
+    throw new UserError(`There is no story ${unknown.join(', ')}; there are ${known}.`);
+  }
+  await prepareWorkflowServer();
+  for (const [name, record] of recordings) {
+    if (names.length === 0 || names.includes(name)) await record(keepAs(currentRelease()), name);
+  }
+  return 0;
+});
+
+function keepAs(release: string): Keep {
+  return (name, json) => {
+    const history = parseHistory(json);
+    const bytes = writeHistory(release, name, history);
+    printLine(
+      `${release}/${name}: ${history.events.length} events, ${Math.ceil(bytes / 1_024)} KiB`,
+    );
+  };
+}
+
+function allRecordings(): Map<string, Recording> {
+  const told = [...makingStories, ...changingStories, ...removingStories];
+  return new Map<string, Recording>([
+    ...told.map((story): [string, Recording] => [story.name, (keep) => recordTold(story, keep)]),
+    ...Object.entries(probesRecordings),
+    ...Object.entries(stackRecordings),
+  ]);
+}
+
+async function recordTold(recorded: RecordedStory, keep: Keep): Promise<void> {
+  const world = new FakeWorld();
+  recorded.world?.(world);
+  const settings = { searchAttributes: true, ...recorded.settings };
+  await tellStory(
+    world,
+    async (story) => {
+      await recorded.tell(story);
+      await story.settled();
+      const { handle, env } = story;
+      const { workflowId, firstExecutionRunId } = handle;
+      keep(recorded.name, await showHistory(env, workflowId, firstExecutionRunId));
+      if (recorded.lastRun !== undefined)
+        keep(recorded.lastRun, await showHistory(env, workflowId));
+    },
+    settings,
+  );
+}
