@@ -6,7 +6,6 @@ import {
   isCancellation,
 } from '@temporalio/workflow';
 import { errorClasses, type ErrorClass, type FailureFacts } from './contract/errors.ts';
-import type { StepName } from './contract/steps.ts';
 
 export interface StepFailure {
   /** `interrupted`: the worker went away or the attempt was lost; nobody failed (design §5). */
@@ -20,13 +19,12 @@ export interface StepFailure {
  * What a thrown step error means. A cancellation, and anything that is not a step's failure, is thrown on:
  * a fault of the workflow itself must stop the task, not be taken for a failure of Proxmox.
  */
-export function readFailure(step: StepName, error: unknown): StepFailure {
+export function readFailure(error: unknown): StepFailure {
   if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
   const cause = error.cause;
-  if (cause instanceof TimeoutFailure) return readTimeout(step, cause);
+  if (cause instanceof TimeoutFailure) return readTimeout(cause);
   if (!(cause instanceof ApplicationFailure)) throw error;
-  if (cause.type === 'WorkerShutdown')
-    return interrupted(`${step} was cut off by a worker's shutdown`);
+  if (cause.type === 'WorkerShutdown') return interrupted("cut off by a worker's shutdown");
   const facts = isFacts(cause.details?.[0]) ? cause.details[0] : undefined;
   return {
     kind: 'failed',
@@ -36,18 +34,18 @@ export function readFailure(step: StepName, error: unknown): StepFailure {
   };
 }
 
-function readTimeout(step: StepName, timeout: TimeoutFailure): StepFailure {
+function readTimeout(timeout: TimeoutFailure): StepFailure {
   if (timeout.timeoutType !== 'SCHEDULE_TO_START') {
-    return interrupted(`${step} was lost: no sign of life from its worker`);
+    return interrupted('lost: no sign of life from its worker');
   }
   return {
     kind: 'failed',
     errorClass: 'Transient',
-    message: `${step}: no worker took it within a minute; is a worker running whose providers config has this provider?`,
+    message: 'no worker took this step within a minute',
     facts: {
       reason: 'ProviderNotServed',
       scope: 'provider',
-      remedy: 'check the worker and its providers config',
+      remedy: 'start a worker whose providers config has this provider',
     },
   };
 }

@@ -80,7 +80,7 @@ export function createLife(state: ProxyState): Life {
       if (state.removalTrouble?.step === name) state.removalTrouble = null;
       return result;
     } catch (error) {
-      throw new StepFailed(name, readFailure(name, error));
+      throw new StepFailed(name, readFailure(error));
     } finally {
       state.step = null;
       showDetails(state);
@@ -118,7 +118,7 @@ export function createLife(state: ProxyState): Life {
         failures = 0;
         if (!found && state.objectFound && !state.released) state.refreshWanted = true;
       } catch (error) {
-        const failure = readFailure('publishStatus', error);
+        const failure = readFailure(error);
         state.events.unshift(...events);
         failures += 1;
         log.warn('status not published', { reason: failure.facts.reason, attempt: failures });
@@ -145,7 +145,7 @@ export function createLife(state: ProxyState): Life {
         acceptClaim(state, claim);
         noteCloudInit(state);
       } catch (error) {
-        const failure = readFailure('claimProxy', error);
+        const failure = readFailure(error);
         state.refreshWanted = true;
         failures += 1;
         log.warn('object not read', { reason: failure.facts.reason, attempt: failures });

@@ -11,7 +11,7 @@ export async function probes(): Promise<void> {
       await runProbes();
       failures = 0;
     } catch (error) {
-      const failure = readFailure('probeProxies', error);
+      const failure = readFailure(error);
       failures += 1;
       log.warn('probing was interrupted', { reason: failure.facts.reason, attempt: failures });
       await sleep(retryDelayMs(failures));
