@@ -2,7 +2,7 @@
 import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { slackMs } from '../workflows/contract/budgets.ts';
+import { heartbeatEveryMs, slackMs } from '../workflows/contract/budgets.ts';
 import { stepTraits, type StepName, type Steps } from '../workflows/contract/steps.ts';
 import { allocateVmid } from './allocateVmid.ts';
 import { awaitRunning } from './awaitRunning.ts';
@@ -41,9 +41,6 @@ const stepFactsSchema = z.object({
     .object({ provider: z.string(), vmid: z.number(), name: z.string(), node: z.string() })
     .optional(),
 });
-
-/** How long after its start a step says by itself that it lives. */
-const heartbeatEveryMs = 4_000;
 
 /** What the process around the steps is told, and tells. */
 export interface ProcessHooks {

@@ -3,6 +3,7 @@ import { proxyActivities, type ActivityOptions, type RetryPolicy } from '@tempor
 import {
   kubernetesBoundMs,
   probesHeartbeatMs,
+  readRetryMs,
   scheduleToStartMs,
   slackMs,
   waitBudgets,
@@ -33,9 +34,9 @@ export interface StepCall {
  * repeats by itself is a read that said «not yet», or whose worker went away.
  */
 const readRetry: RetryPolicy = {
-  initialInterval: '1s',
+  initialInterval: readRetryMs.first,
   backoffCoefficient: 2,
-  maximumInterval: '1m',
+  maximumInterval: readRetryMs.max,
   nonRetryableErrorTypes: [...errorClasses],
 };
 const writeRetry: RetryPolicy = { maximumAttempts: 1 };

@@ -35,6 +35,13 @@ export const writeHeartbeatSlackMs = 15 * second;
 /** Silence of a wait, after which another worker takes it over. */
 export const waitHeartbeatMs = 15 * second;
 
+/** How often a step says that it lives, well below every silence above. */
+export const heartbeatEveryMs = 4 * second;
+/** A write does not leave when Temporal has answered nothing for this long: another attempt may be at work. */
+export const temporalSilenceMs = 20 * second;
+/** Retry by Temporal itself of reads that said «not yet» or lost their worker: first pause and longest one. */
+export const readRetryMs = { first: 1 * second, max: 1 * minute } as const;
+
 /** Silence of the prober, after which another worker takes over. */
 export const probesHeartbeatMs = 30 * second;
 

@@ -1,0 +1,67 @@
+/** Which cells the matrix has: the sums (every fault, every disturbance) and the product of both lists. */
+import { disturbances, type Disturbance } from './disturbances.ts';
+import { cannotMeet, faults, type Fault } from './faults.ts';
+import { rows } from './rows.ts';
+import type { MatrixStep } from './stepWorker.ts';
+import type { Cell } from './tell.ts';
+
+/** A cell, or why it does not apply. */
+export interface PlannedCell {
+  cell: Cell;
+  why: string | null;
+}
+
+/** The default matrix: each fault once, each fault until it is lifted, each disturbance. */
+export function sums(): PlannedCell[] {
+  return steps().flatMap((step) => [
+    plan(step, null, false, null),
+    ...faults.map((fault) => plan(step, fault, false, null)),
+    ...faults.map((fault) => plan(step, fault, true, null)),
+    ...disturbances.map((disturbance) => plan(step, null, false, disturbance)),
+  ]);
+}
+
+/** Every fault, once and lasting, together with every disturbance. */
+export function productOf(): PlannedCell[] {
+  return steps().flatMap((step) =>
+    faults.flatMap((fault) =>
+      [false, true].flatMap((lasting) =>
+        disturbances.map((disturbance) => plan(step, fault, lasting, disturbance)),
+      ),
+    ),
+  );
+}
+
+function steps(): MatrixStep[] {
+  return Object.keys(rows).filter((name): name is MatrixStep => name in rows);
+}
+
+function plan(
+  step: MatrixStep,
+  fault: Fault | null,
+  lasting: boolean,
+  disturbance: Disturbance | null,
+): PlannedCell {
+  const row = rows[step];
+  const why =
+    (fault === null ? null : cannotMeet(fault, row)) ?? disturbance?.cannotMeet(row, step) ?? null;
+  return { cell: { step, fault, lasting, disturbance }, why };
+}
+
+/** The column's heading. */
+export function columnOf({ fault, lasting, disturbance }: Cell): string {
+  const parts = [
+    fault === null ? null : `${fault.name}${lasting ? ', lasting' : ', once'}`,
+    disturbance?.name ?? null,
+  ].filter((part) => part !== null);
+  return parts.length === 0 ? 'nothing' : parts.join(' + ');
+}
+
+export function columnsOf(planned: readonly PlannedCell[]): string[] {
+  return [...new Set(planned.map(({ cell }) => columnOf(cell)))];
+}
+
+/** A sentence about the story. */
+export function cellName(cell: Cell): string {
+  return `${cell.step} survives ${columnOf(cell)}`;
+}

@@ -1,0 +1,140 @@
+/** Puts a fault before a step, once or until it is lifted, and sees to it that the user can read what it does. */
+import assert from 'node:assert/strict';
+import type { Fault } from './faults.ts';
+import type { Row } from './rows.ts';
+import type { MatrixStep } from './stepWorker.ts';
+import type { Story, Tamper } from './story.ts';
+
+export interface Met {
+  hits: () => number;
+  lift: () => void;
+}
+
+/** `once`: the first request that meets it. `lasting`: every one until `lift`. */
+export function meet(
+  story: Story,
+  step: MatrixStep,
+  row: Row,
+  fault: Fault,
+  lasting: boolean,
+): Met {
+  const met =
+    fault.kind === 'proxmox'
+      ? onProxmox(story, row, fault, lasting)
+      : onKubernetes(story, row, fault, lasting);
+  story.tamper(step, met.tamper);
+  return met;
+}
+
+function onProxmox(
+  { world: { simulator } }: Story,
+  { proxmox }: Row,
+  { action }: Extract<Fault, { kind: 'proxmox' }>,
+  lasting: boolean,
+): Met & { tamper: Tamper } {
+  if (proxmox === null) throw new Error('the step asks nothing of Proxmox VE');
+  const { method, path } = proxmox;
+  const { faults } = simulator;
+  const pushed: ReturnType<typeof faults.push>[] = [];
+  let lifted = false;
+  const remove = (): void => {
+    for (const rule of pushed)
+      if (faults.rules.includes(rule)) faults.rules.splice(faults.rules.indexOf(rule), 1);
+  };
+  const hits = (): number => pushed.reduce((sum, rule) => sum + rule.hits, 0);
+  return {
+    hits,
+    lift: () => {
+      lifted = true;
+      remove();
+    },
+    tamper: async (_visit, go) => {
+      if (lifted || (!lasting && hits() > 0)) return go();
+      pushed.push(faults.push({ method, path, times: lasting ? Infinity : 1, action }));
+      try {
+        return await go();
+      } finally {
+        remove();
+      }
+    },
+  };
+}
+
+function onKubernetes(
+  { world: { records } }: Story,
+  { kubernetes }: Row,
+  { fault }: Extract<Fault, { kind: 'kubernetes' }>,
+  lasting: boolean,
+): Met & { tamper: Tamper } {
+  let hits = 0;
+  let lifted = false;
+  return {
+    hits: () => hits,
+    lift: () => {
+      lifted = true;
+    },
+    tamper: async (_visit, go) => {
+      const over = (): boolean => lifted || (!lasting && hits > 0);
+      if (over()) return go();
+      records.faultFor = (call) => {
+        if (call !== kubernetes || over()) return undefined;
+        hits += 1;
+        return fault;
+      };
+      try {
+        return await go();
+      } finally {
+        records.faultFor = () => undefined;
+      }
+    },
+  };
+}
+
+/** What the user read while a fault lasted; `null`: the story went on in spite of it. */
+export type Read = { reason: string; waitingFor: string | null } | null;
+
+/**
+ * Lets a fault last until the status says so, then lifts it. Fails when the story neither goes on nor says why; `over`
+ * tells that it came to its end.
+ */
+export async function lastAndLift(
+  story: Story,
+  step: MatrixStep,
+  fault: Fault,
+  met: Met,
+  over: () => boolean,
+): Promise<Read> {
+  await story.until(() => met.hits() > 0 || over(), `${step} meets «${fault.name}»`);
+  let read: Read = null;
+  await story.until(async () => {
+    read = await readTrouble(story, step);
+    return read !== null || over();
+  }, `the status says why ${step} does not go on`);
+  met.lift();
+  return checkRead(read, fault, step);
+}
+
+function checkRead(read: Read, fault: Fault, step: MatrixStep): Read {
+  if (read === null) return null;
+  const known: readonly string[] = fault.reasons;
+  assert.ok(
+    known.includes(read.reason),
+    `${step} waits with ${read.reason}, expected ${known.join(' or ')}`,
+  );
+  assert.ok(read.waitingFor, 'the query tells what is waited for');
+  return read;
+}
+
+/** The trouble as status or, where the status itself cannot be written, the query `state` tells it. */
+async function readTrouble(story: Story, step: MatrixStep): Promise<Read> {
+  if (story.ended()) return null;
+  const { message, waitingFor } = await story.state();
+  const inStatus = story
+    .status()
+    ?.conditions.find((one) => one.message.includes(`(${step}, attempt`));
+  if (inStatus !== undefined) return { reason: inStatus.reason, waitingFor };
+  // These keep no status from being written, or keep every status from being written.
+  const background = step === 'claimProxy' || step === 'publishStatus';
+  if (!background || !message.startsWith(`${step}: `)) return null;
+  return { reason: 'KubernetesUnavailable', waitingFor };
+}

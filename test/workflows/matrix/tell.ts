@@ -1,0 +1,77 @@
+/** The three arcs of a story, and one cell of the matrix: an arc with something in it, and everything checked. */
+import assert from 'node:assert/strict';
+import { expectCleanSlate, expectNoHarm, expectOneVm, leftoversOf } from './checks.ts';
+import type { Desk } from './desk.ts';
+import type { Course, Disturbance } from './disturbances.ts';
+import type { Fault } from './faults.ts';
+import { lastAndLift, meet, type Read } from './meet.ts';
+import { rows, type Arc } from './rows.ts';
+import type { MatrixStep } from './stepWorker.ts';
+import { tellStory, type Story } from './story.ts';
+
+export interface Cell {
+  step: MatrixStep;
+  fault: Fault | null;
+  /** `null` without a fault. */
+  lasting: boolean;
+  disturbance: Disturbance | null;
+}
+
+const undisturbed: Course = { mostVms: 1, happens: Promise.resolve() };
+
+/** Tells the story of one cell. Returns what a user could read meanwhile. Throws what did not hold. */
+export async function tellCell(desk: Desk, cell: Cell): Promise<Read> {
+  return tellStory(desk, async (story) => {
+    const { step, fault, lasting, disturbance } = cell;
+    const row = rows[step];
+    const met = fault === null ? null : meet(story, step, row, fault, lasting);
+    const course = disturbance?.begin(story, step, row) ?? undisturbed;
+    let over = false;
+    const arc = tellArc(story, row.arc).finally(() => {
+      over = true;
+    });
+    arc.catch(() => undefined);
+    const watch =
+      lasting && fault !== null && met !== null
+        ? lastAndLift(story, step, fault, met, () => over)
+        : Promise.resolve(null);
+    const [, read] = await Promise.all([arc, watch, course.happens]);
+    if (met !== null) assert.ok(met.hits() > 0, 'the fault was never met');
+    const twoAtOnce = row.arc === 'replacement' || leftoversOf(story).length > 0;
+    expectNoHarm(story, Math.max(course.mostVms, twoAtOnce ? 2 : 1));
+    return read;
+  });
+}
+
+/** Ends with the clean slate. A disturbance may delete the Proxy, or change its spec, at any moment. */
+async function tellArc(story: Story, arc: Arc): Promise<void> {
+  const { world, until } = story;
+  const { records } = world;
+  const deleting = (): boolean =>
+    records.object?.metadata.deletionTimestamp !== undefined || records.object === null;
+  await story.start();
+  await until(() => deleting() || isReady(story), 'Ready');
+  if (!deleting() && arc === 'replacement') {
+    records.change({ placement: { machineType: 'big', image: 'debian-13' } });
+    await story.notify();
+  }
+  await until(() => deleting() || isReady(story), 'Ready as the spec says now');
+  if (!deleting()) await expectOneVm(story);
+  if (arc === 'forgotten') await story.loseRun();
+  if (!deleting()) records.delete();
+  if (arc === 'forgotten') await story.start();
+  else if (!story.ended()) await story.notify();
+  await until(() => story.ended(), 'the Proxy is gone');
+  await expectCleanSlate(story);
+}
+
+/** Ready, and with the spec that is wanted now. */
+function isReady(story: Story): boolean {
+  const status = story.status();
+  const generation = story.world.records.object?.metadata.generation;
+  return (
+    status?.phase === 'Ready' &&
+    status.specHash === status.desiredSpecHash &&
+    status.observedGeneration === generation
+  );
+}
