@@ -101,6 +101,12 @@ export function lockTable(clock: Clock): LockTable {
       }
     },
     releaseAll: (owner) => {
+      for (const [path, waiters] of waiting) {
+        waiting.set(
+          path,
+          waiters.filter((waiter) => waiter.owner !== owner),
+        );
+      }
       for (const [path, holders] of held) {
         for (const holder of holders) if (holder.owner === owner) release(path, holder);
       }

@@ -170,6 +170,7 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
       const run = async (): Promise<void> => {
         // The UPID is on its way to the client before the worker does anything.
         await clock.sleep(0.02);
+        if (killed) await new Promise<never>(() => undefined);
         if (fault?.delaySeconds !== undefined) await worker.sleep(fault.delaySeconds);
         if (fault?.hang === true) await worker.sleep(1e6);
         if (fault?.fail !== undefined) throw new Error(fault.fail);
