@@ -1,6 +1,5 @@
 /** Tests that share one stack: started before the first, ended after the last; its logs are kept when one failed. */
 import { after, before, describe, test } from 'node:test';
-import { messageOf } from '../../../deploy/dev/program.ts';
 import { endOfLog, startStack, type SystemStack, type SystemStackOptions } from './stack.ts';
 
 export interface SuiteOptions {
@@ -26,12 +25,16 @@ export function onOneStack(
       if (started === undefined) throw new Error('the stack did not start');
       return started;
     };
-    const watched = async (run: (stack: SystemStack) => Promise<void>): Promise<void> => {
+    const watched = async (
+      name: string,
+      run: (stack: SystemStack) => Promise<void>,
+    ): Promise<void> => {
       try {
         await run(running());
       } catch (error) {
         failed = true;
-        throw new Error(`${messageOf(error)}\n${endsOfLogs(running())}`, { cause: error });
+        process.stderr.write(`«${name}» failed\n${endsOfLogs(running())}\n`);
+        throw error;
       }
     };
     before(async () => {
@@ -39,13 +42,13 @@ export function onOneStack(
     });
     after(async () => {
       try {
-        if (atEnd !== undefined && !failed) await watched(atEnd);
+        if (atEnd !== undefined && !failed) await watched('at the end', atEnd);
       } finally {
         await started?.stop(failed);
       }
     });
     define((name, run) => {
-      test(name, () => watched(run));
+      test(name, () => watched(name, run));
     });
   });
 }
