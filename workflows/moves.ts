@@ -1,7 +1,7 @@
 /** How each move is carried out. What needs no step is a change of state and done at once. */
 import { condition } from '@temporalio/workflow';
 import type { ProxyWorkflowResult } from './contract/messages.ts';
-import type { DesiredProxy } from './contract/proxy.ts';
+import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
 import { decommission, listForDeletion } from './decommission.ts';
 import type { Life } from './life.ts';
 import type { Move } from './nextMove.ts';
@@ -63,9 +63,19 @@ async function promote(life: Life, desired: DesiredProxy): Promise<void> {
     'Provision',
     `a request went through the proxy at ${next.ip}:${desired.port}`,
   );
-  if (!serving) return;
+  if (serving) await stepDown(life, desired, serving);
+}
+
+/**
+ * Out of service first (acknowledged), then drained. It stands among the removals from the start, so that nothing that
+ * cuts this move short (a deletion, a forced one) can forget it.
+ */
+async function stepDown(life: Life, desired: DesiredProxy, vm: VmRecord): Promise<void> {
+  const { state } = life;
+  retire(state, vm, 'replacement', drainUntil(desired, vm.everReady));
   await life.published();
-  retire(state, serving, 'replacement', drainUntil(desired, serving.everReady));
+  const removal = state.removals.find((candidate) => candidate.vm === vm);
+  if (removal) removal.drainUntilMs = drainUntil(desired, vm.everReady);
 }
 
 /** DeleteFirst: nothing is given up before placement, VMID and template of the new VM are known to do. */
@@ -75,8 +85,7 @@ async function retireServing(life: Life, desired: DesiredProxy, specHash: string
   const { serving } = state;
   if (!serving) return;
   state.serving = null;
-  await life.published();
-  retire(state, serving, 'replacement', drainUntil(desired, serving.everReady));
+  await stepDown(life, desired, serving);
 }
 
 function discardNext(state: ProxyState): void {
