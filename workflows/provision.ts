@@ -84,12 +84,14 @@ async function bringUp(life: Life, plan: Plan, vm: VmRecord, power: string): Pro
   const input = { ref, plan, vm: refOf(vm) };
   if (power !== 'running') {
     await upload(life, plan, vm);
-    await finished(life, plan, 'resize', vm, () =>
-      life.step('resizeDisk', input, {
-        ...placeOfPlan(plan),
-        summary: `resize the disk of VM ${vm.vmid}`,
-      }),
-    );
+    if (plan.diskGiB !== null) {
+      await finished(life, plan, 'resize', vm, () =>
+        life.step('resizeDisk', input, {
+          ...placeOfPlan(plan),
+          summary: `resize the disk of VM ${vm.vmid} to ${plan.diskGiB} GiB`,
+        }),
+      );
+    }
     await finished(life, plan, 'start', vm, () =>
       life.step('startVm', input, {
         ...placeOfPlan(plan),

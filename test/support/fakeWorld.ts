@@ -85,6 +85,8 @@ export class FakeWorld {
   readonly events: ProxyEvent[] = [];
   /** What the next runs of `allocateVmid` find, whatever there is. */
   readonly finds: AllocateVmidResult[] = [];
+  /** Of the machine type. */
+  diskGiB: number | null = 10;
   /** Greatest number of VMs that existed at one time. */
   peak = 0;
   private readonly failures = new Map<StepName, PlannedFailure[]>();
@@ -136,7 +138,7 @@ export class FakeWorld {
       templateVmid: 9001,
       cores: 1,
       memoryMiB: 1024,
-      diskGiB: 10,
+      diskGiB: this.diskGiB,
       storage: null,
       isoStorage: 'proxy-seeds',
       bridge: null,

@@ -28,6 +28,17 @@ describe('the life of a Proxy', () => {
     assert.ok(world.phases().includes('Deleting'));
   });
 
+  it('grows no disk when the machine type asks for no size', async () => {
+    const world = new FakeWorld();
+    world.diskGiB = null;
+    world.before('resizeDisk', () => {
+      throw new Error('a resize was asked for');
+    });
+    await tellStory(world, async ({ until }) => {
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+    });
+  });
+
   it('is Running again when its probe fails, and Ready when it succeeds', async () => {
     const world = new FakeWorld();
     await tellStory(world, async ({ until, health }) => {
