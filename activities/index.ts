@@ -2,9 +2,10 @@
 import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { heartbeatEveryMs, slackMs } from '../workflows/contract/budgets.ts';
+import { slackMs } from '../workflows/contract/budgets.ts';
 import { stepTraits, type StepName, type Steps } from '../workflows/contract/steps.ts';
 import { allocateVmid } from './allocateVmid.ts';
+import { stayAlive, type AliveAttempt } from './attempt.ts';
 import { awaitRunning } from './awaitRunning.ts';
 import { awaitTask } from './awaitTask.ts';
 import { claimProxy } from './claimProxy.ts';
@@ -84,11 +85,14 @@ function bind<Input, Result>(
   run: Step<Input, Result>,
 ): (input: Input) => Promise<Result> {
   return async (input) => {
-    const { cancellationSignal } = Context.current();
+    const temporal = Context.current();
+    const { cancellationSignal } = temporal;
     const facts = factsOf(input);
-    const waits = stepTraits[step].queue === 'wait';
+    const { queue, effect } = stepTraits[step];
+    const waits = queue === 'wait';
     const signal = waits ? AbortSignal.any([cancellationSignal, shutdown]) : cancellationSignal;
-    const context = contextOf(deps, step, facts, signal);
+    const alive = stayAlive(temporal, effect === 'write', () => deps.clock.now());
+    const context = contextOf(deps, step, facts, signal, alive);
     const startedMs = deps.clock.now();
     const measure = (outcome: StepOutcome, budgetExceeded: boolean): number => {
       const seconds = (deps.clock.now() - startedMs) / 1000;
@@ -101,9 +105,6 @@ function bind<Input, Result>(
       });
       return seconds;
     };
-    const alive = setInterval(() => {
-      context.heartbeat();
-    }, heartbeatEveryMs);
     try {
       const result = await withStepSpan(step, facts, () => run(deps, context, input));
       context.log.debug({ seconds: measure('ok', false) }, 'step finished');
@@ -116,7 +117,7 @@ function bind<Input, Result>(
       if (cancelled && !cancellationSignal.aborted) throw handOver();
       throw toFailure(error, cancelled);
     } finally {
-      clearInterval(alive);
+      alive.stop();
     }
   };
 }
@@ -147,13 +148,18 @@ function contextOf(
   step: StepName,
   facts: StepFacts,
   signal: AbortSignal,
+  alive: AliveAttempt,
 ): StepContext {
   const context = Context.current();
   const { info } = context;
   const deadlineMs = info.currentAttemptScheduledTimestampMs + info.startToCloseTimeoutMs;
   const { attempt, workflowExecution } = info;
   return {
-    call: { signal, writesUntilMs: deadlineMs - slackMs / 2 },
+    call: {
+      signal,
+      writesUntilMs: deadlineMs - slackMs / 2,
+      answeredAtMs: () => alive.answeredAtMs(),
+    },
     scheduledAtMs: info.scheduledTimestampMs,
     heartbeat: (details) => {
       context.heartbeat(details);

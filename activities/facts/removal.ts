@@ -188,9 +188,7 @@ export function freshApi(
   const boundMs = deps.providers.config(provider).proxmox.requestTimeoutSeconds * 1_000;
   // The client sends a write only if its bound ends before `writesUntilMs`.
   const freshUntilMs = readAtMs + identityFreshMs + boundMs;
-  const { signal, writesUntilMs } = context.call;
-  return deps.providers.api(provider, {
-    signal,
-    writesUntilMs: Math.min(writesUntilMs, freshUntilMs),
-  });
+  const { call } = context;
+  const writesUntilMs = Math.min(call.writesUntilMs, freshUntilMs);
+  return deps.providers.api(provider, { ...call, writesUntilMs });
 }

@@ -135,4 +135,6 @@ export interface CallContext {
   signal: AbortSignal;
   /** Epoch ms; a write leaves only if its request bound ends before it (design §3). */
   writesUntilMs: number;
+  /** When Temporal last answered the attempt (epoch ms); a write leaves only within `temporalSilenceMs` of it. */
+  answeredAtMs?: () => number;
 }

@@ -1,4 +1,5 @@
 /** Class of a request that got no answer of Proxmox's API, or none that can be read. */
+import { temporalSilenceMs } from '../../workflows/contract/budgets.ts';
 import type { ProviderError } from '../providerError.ts';
 import { ConnectError } from './connect.ts';
 import { failure, outOfReach, withOutcome } from './verdict.ts';
@@ -47,6 +48,16 @@ export function classifyTransport(tried: Attempt, error: unknown, peer: Peer): P
 export function tooLateToWrite(tried: Attempt, leftMs: number, boundMs: number): ProviderError {
   const left = Math.max(0, Math.floor(leftMs / 1_000));
   const text = `nothing was sent: the attempt ends in ${left} s and the request may take ${boundMs / 1_000} s`;
+  return failure(tried, text, {
+    errorClass: 'Transient',
+    facts: { reason: 'Timeout', scope: 'provider', outcomeUnknown: false },
+  });
+}
+
+/** The attempt may have been given up without knowing it, so its write stays where it is. */
+export function unansweredByTemporal(tried: Attempt): ProviderError {
+  const seconds = temporalSilenceMs / 1_000;
+  const text = `nothing was sent: Temporal has not answered this attempt for ${seconds} s, so another one may be at work`;
   return failure(tried, text, {
     errorClass: 'Transient',
     facts: { reason: 'Timeout', scope: 'provider', outcomeUnknown: false },

@@ -3,9 +3,13 @@
  * `data` of the body; every failure is a classified `ProviderError`.
  */
 import { Pool } from 'undici';
-import { connectTimeoutMs, tlsHandshakeTimeoutMs } from '../../workflows/contract/budgets.ts';
+import {
+  connectTimeoutMs,
+  temporalSilenceMs,
+  tlsHandshakeTimeoutMs,
+} from '../../workflows/contract/budgets.ts';
 import type { CallContext } from './api.ts';
-import { noFreeSlot, tooLateToWrite } from './classifyTransport.ts';
+import { noFreeSlot, tooLateToWrite, unansweredByTemporal } from './classifyTransport.ts';
 import { createConnector } from './connect.ts';
 import type { Connector } from './connect.ts';
 import { readToken, trustLoader } from './credentials.ts';
@@ -105,6 +109,8 @@ export function createProxmoxHttp(
       call.signal.throwIfAborted();
       const leftMs = call.writesUntilMs - now();
       if (write && leftMs < boundMs) throw tooLateToWrite(attempt, leftMs, boundMs);
+      const answeredAtMs = call.answeredAtMs?.() ?? Infinity;
+      if (write && now() - answeredAtMs > temporalSilenceMs) throw unansweredByTemporal(attempt);
       const peer = { address, tokenId: token.id };
       return await exchange(pool, call.signal, request, {
         token,
