@@ -8,7 +8,7 @@ import { proxyWorkflowId } from './contract/messages.ts';
 /** `nowMs` only dates the text: details are not part of history. */
 export function detailsOf(state: ProxyState, nowMs: number): string {
   const vm = shownVm(state);
-  const trouble = shownTrouble(state);
+  const trouble = state.kubernetesTrouble ?? shownTrouble(state);
   const lines = [`**${state.ref.namespace}/${state.ref.name}** — ${phaseOf(state)}`];
   if (vm)
     lines.push(

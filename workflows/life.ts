@@ -22,12 +22,15 @@ import { nextTrouble } from './trouble.ts';
 export class StepFailed extends Error {
   readonly step: StepName;
   readonly failure: StepFailure;
+  /** As `Trouble.subject`. */
+  readonly subject: string;
 
-  constructor(step: StepName, failure: StepFailure) {
+  constructor(step: StepName, failure: StepFailure, subject: string = step) {
     super(failure.message);
     this.name = 'StepFailed';
     this.step = step;
     this.failure = failure;
+    this.subject = subject;
   }
 }
 
@@ -66,6 +69,7 @@ export function createLife(state: ProxyState): Life {
     setting: StepSetting,
   ): Promise<StepResult<N>> {
     const startedMs = Date.now();
+    const subject = subjectOf(name, input);
     state.step = name;
     showDetails(state);
     try {
@@ -76,11 +80,11 @@ export function createLife(state: ProxyState): Life {
         summary: setting.summary,
       });
       state.lineTimings[name] = addSeconds(state.lineTimings[name] ?? 0, Date.now() - startedMs);
-      if (state.trouble?.step === name) state.trouble = null;
-      if (state.removalTrouble?.step === name) state.removalTrouble = null;
+      if (state.trouble?.subject === subject) state.trouble = null;
+      if (state.removalTrouble?.subject === subject) state.removalTrouble = null;
       return result;
     } catch (error) {
-      throw new StepFailed(name, readFailure(error));
+      throw new StepFailed(name, readFailure(error), subject);
     } finally {
       state.step = null;
       showDetails(state);
@@ -94,6 +98,23 @@ export function createLife(state: ProxyState): Life {
 
   function unpublished(): boolean {
     return state.events.length > 0 || JSON.stringify(statusOf(state)) !== background.lastPublished;
+  }
+
+  function noteKubernetes(name: StepName, failure: StepFailure): void {
+    state.kubernetesTrouble = nextTrouble(
+      state.kubernetesTrouble,
+      name,
+      failure,
+      Date.now(),
+      false,
+    );
+    showDetails(state);
+  }
+
+  function kubernetesAnswered(name: StepName): void {
+    if (state.kubernetesTrouble?.step !== name) return;
+    state.kubernetesTrouble = null;
+    showDetails(state);
   }
 
   async function publishLoop(): Promise<void> {
@@ -116,11 +137,13 @@ export function createLife(state: ProxyState): Life {
         );
         background.lastPublished = text;
         failures = 0;
+        kubernetesAnswered('publishStatus');
         if (!found && state.objectFound && !state.released) state.refreshWanted = true;
       } catch (error) {
         const failure = readFailure(error);
         state.events.unshift(...events);
         failures += 1;
+        noteKubernetes('publishStatus', failure);
         log.warn('status not published', { reason: failure.facts.reason, attempt: failures });
         await pause(failures);
       } finally {
@@ -142,12 +165,14 @@ export function createLife(state: ProxyState): Life {
           mainCall('read and claim the Proxy'),
         );
         failures = 0;
+        kubernetesAnswered('claimProxy');
         acceptClaim(state, claim);
         noteCloudInit(state);
       } catch (error) {
         const failure = readFailure(error);
         state.refreshWanted = true;
         failures += 1;
+        noteKubernetes('claimProxy', failure);
         log.warn('object not read', { reason: failure.facts.reason, attempt: failures });
         await pause(failures);
       } finally {
@@ -174,6 +199,11 @@ export function createLife(state: ProxyState): Life {
       background.stopped = true;
     },
   };
+}
+
+/** One kind of task may go well again and again while another one fails: each has a count of its own. */
+function subjectOf(name: StepName, input: object | undefined): string {
+  return input && 'kind' in input && typeof input.kind === 'string' ? `${name} ${input.kind}` : name;
 }
 
 /** Seconds with one decimal, also as a sum. */

@@ -113,10 +113,10 @@ function noteFailure(
   scope: CancellationScope,
 ): void {
   if (error instanceof StepFailed) {
-    const { step, failure } = error;
+    const { step, failure, subject } = error;
     const removing = state.deleting || move.kind === 'remove';
     const before = removing ? state.removalTrouble : state.trouble;
-    const trouble = nextTrouble(before, step, failure, Date.now(), state.deleting);
+    const trouble = nextTrouble(before, step, failure, Date.now(), state.deleting, subject);
     if (failure.kind === 'failed' && before?.reason !== trouble.reason) {
       addEvent(state, 'Warning', trouble.reason, step, describe(trouble));
     }
@@ -143,13 +143,14 @@ async function continueLater(life: Life, input: ProxyRun): Promise<void> {
 
 function viewOf(state: ProxyState): ProxyStateView {
   const { ref, step, serving, next, removals, leftovers, upid } = state;
-  const trouble = shownTrouble(state);
+  const untold = state.kubernetesTrouble;
+  const trouble = shownTrouble(state) ?? untold;
   return {
     ref,
     phase: phaseOf(state),
     step,
     waitingFor: upid ?? trouble?.blockedBy ?? null,
-    message: messageOf(state),
+    message: untold ? describe(untold) : messageOf(state),
     serving,
     next,
     removals: removals.map((removal) => removal.vm),

@@ -14,6 +14,8 @@ import type { StepName } from './contract/steps.ts';
 /** What is in the way right now, since when, and when it is tried again. */
 export interface Trouble {
   step: StepName;
+  /** The step, and of a wait the kind of its task: what must succeed for this to be over. */
+  subject: string;
   errorClass: ErrorClass;
   scope: FailureScope;
   reason: Reason;
@@ -76,6 +78,8 @@ export interface ProxyState {
   trouble: Trouble | null;
   /** In the way of removing one; the two never block each other. */
   removalTrouble: Trouble | null;
+  /** In the way of reading the object or writing its status, so the query and the UI alone can tell it. */
+  kubernetesTrouble: Trouble | null;
   /** The replacement is not Ready 15 minutes after its start; the old VM serves on. */
   replacementLate: boolean;
   /** The step that runs, for the query, the details and the result of a forced deletion. */
@@ -115,6 +119,7 @@ export function initialState(ref: ProxyRef, searchAttributes: boolean): ProxySta
     health: [],
     trouble: null,
     removalTrouble: null,
+    kubernetesTrouble: null,
     replacementLate: false,
     step: null,
     upid: null,

@@ -15,12 +15,14 @@ export function nextTrouble(
   failure: StepFailure,
   nowMs: number,
   deleting: boolean,
+  subject: string = step,
 ): Trouble {
-  const same = before?.step === step;
+  const same = before?.subject === subject;
   const attempt = same ? before.attempt + 1 : 1;
   const { facts } = failure;
   return {
     step,
+    subject,
     errorClass: failure.errorClass,
     scope: facts.scope,
     reason: facts.reason,

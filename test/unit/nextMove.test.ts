@@ -35,6 +35,7 @@ function vm(vmid: number, specHash: string, changes: Partial<VmRecord> = {}): Vm
 function trouble(changes: Partial<Trouble> = {}): Trouble {
   return {
     step: 'allocateVmid',
+    subject: 'allocateVmid',
     errorClass: 'Transient',
     scope: 'provider',
     reason: 'Unreachable',
