@@ -91,7 +91,9 @@ function isStalled(state: ProxyState): boolean {
 function stalledCondition(state: ProxyState): Condition {
   const trouble = shownTrouble(state);
   if (trouble?.errorClass === 'Permanent') {
-    const reason = state.serving && !state.deleting ? 'ReplacementFailed' : trouble.reason;
+    // An old VM that cannot be removed does not make its replacement fail.
+    const replacing = state.serving !== null && !state.deleting && trouble === state.trouble;
+    const reason = replacing ? 'ReplacementFailed' : trouble.reason;
     return condition('Stalled', 'True', reason, describe(trouble));
   }
   if (state.replacementLate) {
