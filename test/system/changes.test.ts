@@ -1,6 +1,7 @@
 /** What is done to a Proxy during its life: another spec, a deletion at a bad moment, Retain, pause. */
 import assert from 'node:assert/strict';
 import type { Proxy } from '../../api/proxy.ts';
+import { eventually } from '../support/eventually.ts';
 import { simulatedTasks } from './support/cluster.ts';
 import { withSettings } from './support/config.ts';
 import {
@@ -12,8 +13,8 @@ import {
   onlyVmOf,
   proxyManifest,
   readProxy,
+  readyMs,
   seedsOf,
-  until,
   untilProxy,
   untilReady,
   userDataOf,
@@ -39,6 +40,8 @@ onOneStack('a Proxy whose spec or fate changes', setting, (story) => {
     await stack.apply(proxyManifest(name, managedSpec(), { labels }));
     const before = await untilReady(stack, name);
     const listings = watchDiscovery(stack, `?selector=pool=${name}`);
+    const shown = 'jsonpath={.status.phase} {.status.ip}{"\\n"}';
+    const watch = stack.watch('get', 'px', '--selector', `pool=${name}`, '-o', shown);
     await stack.apply(proxyManifest(name, managedSpec({ cloudInit: second }), { labels }));
     const after = await untilProxy(stack, name, 'serve from the new VM alone', async (proxy) => {
       assert.notEqual(proxy.status.vmid, before.status.vmid);
@@ -46,8 +49,11 @@ onOneStack('a Proxy whose spec or fate changes', setting, (story) => {
       assert.equal((await onlyVmOf(stack, proxy)).vmid, proxy.status.vmid);
       assert.deepEqual(await userDataOf(stack, proxy), [second]);
     });
-    const seen = await listings.stop();
-    assert.deepEqual(seen, [`${before.status.ip}:3128`, `${after.status.ip}:3128`]);
+    const [old, fresh] = [before.status.ip, after.status.ip];
+    assert.deepEqual(await listings.stop(), [`${old}:3128`, `${fresh}:3128`]);
+    await watch.stop();
+    const served = watch.lines().filter((line, index, all) => line !== all[index - 1]);
+    assert.deepEqual(served, [`Ready ${old}`, `Ready ${fresh}`], 'every version of the object');
     assert.equal(after.status.specHash, after.status.desiredSpecHash);
     assert.notEqual(after.status.specHash, before.status.specHash);
     assert.equal(after.status.observedGeneration, 2);
@@ -147,15 +153,18 @@ async function remove(stack: SystemStack, proxy: Proxy): Promise<void> {
   await expectNothingLeft(stack, proxy);
 }
 
-/** Asks discovery again and again; `stop` returns what it listed, each answer once, and fails when one was empty. */
+/** Asks discovery again and again; `stop` returns what it listed, each answer once: an empty one as ''. */
 function watchDiscovery(stack: SystemStack, query: string): { stop(): Promise<string[]> } {
   const seen: string[] = [];
   let ended = false;
-  const watching = until(stack, 'discovery should be watched', async () => {
+  const look = async (): Promise<boolean> => {
     const addresses = (await discover(stack, query)).map(({ address }) => address).join(' ');
     if (addresses !== seen.at(-1)) seen.push(addresses);
     return ended;
-  });
+  };
+  const watching = eventually(look, readyMs);
+  // A failure is thrown by `stop`; until then nobody waits for it.
+  watching.catch(() => undefined);
   return {
     stop: async () => {
       ended = true;
