@@ -53,6 +53,7 @@ export async function buildCore(fixture: Fixture, clock: Clock, network: boolean
     requestFault: requestFaultChooser(),
     daemons: daemonTable(clock),
     clusterLocks: locksOf(CLUSTER),
+    copying: new Map(),
   };
 }
 

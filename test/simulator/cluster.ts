@@ -70,6 +70,10 @@ export interface HaResource {
   /** The local manager has seen it running. */
   confirmed: boolean;
   migrateTo: string | null;
+  /** Where the manager believes it to be; `null`: it has not looked yet. */
+  node: string | null;
+  /** Given, and not yet looked at by the manager. */
+  stopCommand: { timeoutSeconds: number } | null;
   stopTimeoutSeconds: number;
   /** Starts that failed in a row. */
   failures: number;
@@ -77,6 +81,8 @@ export interface HaResource {
   relocated: boolean;
   /** A task of the local manager runs. */
   busy: boolean;
+  /** Epoch ms at which it was moved away from a dead node; 0: never. */
+  recoveredAt: number;
 }
 
 export interface HaManager {
@@ -99,6 +105,10 @@ export interface Cluster {
   nodes: Map<string, NodeState>;
   vms: Map<number, Vm>;
   stats: Map<number, VmStats>;
+  /** The copies of nodes that nobody hears: without quorum, or cut off. */
+  loneStats: Map<string, Map<number, VmStats>>;
+  /** Guests that a node without quorum knows of: those there were when it lost it. */
+  frozenGuests: Map<string, ReadonlySet<number>>;
   storages: StorageTable;
   ha: HaManager;
   pools: { id: string; members: string[] }[];
@@ -112,6 +122,8 @@ export function buildCluster(fixture: Fixture, storages: StorageTable, clock: Cl
     nodes: new Map(),
     vms: new Map(),
     stats: new Map(),
+    loneStats: new Map(),
+    frozenGuests: new Map(),
     storages,
     ha: { resources: new Map(), active: false, deleting: new Set() },
     pools: fixture.pools.map((pool) => ({ id: pool.id, members: [...pool.members] })),
@@ -239,8 +251,11 @@ export function isMember(node: NodeState): boolean {
   return node.state !== 'absent';
 }
 
+/** How long corosync takes to notice that somebody is gone (pve/cluster.md 20). */
+export const NOTICE_SECONDS = 6.5;
+
 /** Does the cluster know that the node is gone? corosync needs 6.5 s (pve/cluster.md 20). */
 export function isOnline(node: NodeState, clock: Clock): boolean {
   const gone = node.state === 'dead' || node.state === 'cut' || !node.pmxcfs;
-  return !(gone && clock.since(node.changedAt) > 6.5);
+  return !(gone && clock.since(node.changedAt) > NOTICE_SECONDS);
 }

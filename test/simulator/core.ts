@@ -31,6 +31,8 @@ export interface Core {
   daemons: Daemons;
   /** Locks of the whole cluster, kept in pmxcfs: `file-user_cfg`, `storage-<id>` (api-facts 3). */
   clusterLocks: LockTable;
+  /** Running copies by storage, where a storage bears only so many. */
+  copying: Map<string, number>;
 }
 
 /** One API call after routing and validation. */

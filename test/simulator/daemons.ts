@@ -7,7 +7,7 @@ const WORKERS = 3;
 /** AnyEvent::HTTP's cap of connections from one worker to one host; the rest queue silently (api-facts 1.2). */
 const FORWARDED_AT_ONCE = 4;
 /** After this long without an answer pveproxy gives up with 596; the other side works on. */
-const PATIENCE_SECONDS = 30;
+const PATIENCE_SECONDS = 30.05;
 /** pvedaemon closes a connection that was idle for so long, also one it was too busy to read from. */
 const IDLE_SECONDS = 5;
 /** A worker takes a second connection when it comes before the first one's request was read. */

@@ -94,6 +94,8 @@ const times = z.strictObject({
   /** An agent call that nobody answers. */
   agentTimeoutSeconds: z.number().default(3),
   lockWaitSeconds: z.number().default(10),
+  /** For how long a change of a file of the whole cluster (users, jobs, HA) holds that file's lock. */
+  clusterLockSeconds: z.number().default(0.02),
   deadNodeSeconds: z.number().default(3),
   cutNodeSeconds: z.number().default(30),
 });

@@ -29,8 +29,10 @@ export function requestHaState(
       ? `set vm:${vmid} --state started`
       : `crm-command stop vm:${vmid} ${timeoutSeconds}`;
   return request(call, vmid, type, `Requesting HA ${verb} for VM ${vmid}`, command, (resource) => {
-    resource.wanted = wanted;
-    resource.stopTimeoutSeconds = timeoutSeconds;
+    // A start is written into the configuration, a stop is a command for the manager's next round
+    // (30-ha-timeline-error: `request_state` follows nine seconds later).
+    if (wanted === 'started') resource.wanted = wanted;
+    else resource.stopCommand = { timeoutSeconds };
   });
 }
 
@@ -107,6 +109,11 @@ function decide(core: Core): void {
 
 /** One transition of the cluster's manager. */
 function next(core: Core, resource: HaResource, vm: Vm): void {
+  if (resource.stopCommand !== null) {
+    resource.wanted = 'stopped';
+    resource.stopTimeoutSeconds = resource.stopCommand.timeoutSeconds;
+    resource.stopCommand = null;
+  }
   const node = core.cluster.nodes.get(vm.node);
   if (node?.state === 'dead' || node?.state === 'cut') {
     const seconds = core.clock.since(node.changedAt);
@@ -121,6 +128,7 @@ function next(core: Core, resource: HaResource, vm: Vm): void {
     return;
   }
   resource.migrateTo = null;
+  resource.node = vm.node;
   if (resource.failures >= 4) {
     resource.state = 'error';
     return;
@@ -152,6 +160,8 @@ function recover(core: Core, resource: HaResource, vm: Vm): void {
   const other = [...core.cluster.nodes.values()].find((node) => node.state === 'up' && node.quorum);
   if (other === undefined) return;
   vm.node = other.name;
+  resource.node = other.name;
+  resource.recoveredAt = core.clock.now();
   resource.state = resource.wanted === 'started' ? 'started' : 'request_stop';
   resource.confirmed = false;
 }
@@ -162,6 +172,8 @@ function act(core: Core): void {
     const vm = core.cluster.vms.get(resource.vmid);
     const node = core.cluster.nodes.get(vm?.node ?? '');
     if (vm === undefined || node?.state !== 'up' || resource.busy) continue;
+    // The new node's manager sees a recovered service a round later (30-ha-timeline-node-failure).
+    if (core.clock.since(resource.recoveredAt) < core.times.haSeconds / 2) continue;
     if (resource.state === 'started') {
       if (vm.running !== null) resource.confirmed = true;
       else run(core, resource, vm, 'qmstart', (worker) => startQemu(core, vm, worker));

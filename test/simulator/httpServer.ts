@@ -48,6 +48,8 @@ export interface RequestHandler {
 
 export interface HttpServer {
   port: number;
+  /** Real ms after which connections opened from now on are closed when idle. */
+  setIdleMs(ms: number): void;
   close(): Promise<void>;
 }
 
@@ -69,10 +71,11 @@ export interface HttpServerOptions {
 /** Listens for TLS and, like pveproxy, answers plain HTTP on the same port with a redirect. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const sockets = new Set<net.Socket>();
+  const current = { ...options };
   const secure = tls.createServer(
     { key: options.tls.key, cert: options.tls.cert, ALPNProtocols: ['http/1.1'] },
     (socket) => {
-      serveConnection(socket, options);
+      serveConnection(socket, { ...current });
     },
   );
   secure.on('tlsClientError', () => undefined);
@@ -95,6 +98,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   if (address === null || typeof address === 'string') throw new Error('no TCP address');
   return {
     port: address.port,
+    setIdleMs: (ms) => {
+      current.idleMs = ms;
+    },
     close: () =>
       new Promise((resolve) => {
         listener.close(() => {
@@ -157,6 +163,10 @@ function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): voi
       return;
     }
     // What the client still sends is read and dropped, so that the answer is not lost to a reset.
+    hangUp();
+  };
+
+  const hangUp = (): void => {
     ended = true;
     buffered = Buffer.alloc(0);
     socket.end();
@@ -212,7 +222,7 @@ function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): voi
       const gate = handler.gate(parsed);
       if ('deny' in gate) {
         if (gate.needsBody && parsed.contentLength > DENIED_BODY_LIMIT) {
-          socket.destroy();
+          hangUp();
           return;
         }
         if (!gate.needsBody) {

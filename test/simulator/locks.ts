@@ -6,15 +6,23 @@ export interface LockOwner {
   log(line: string): void;
 }
 
+export interface LockRequest {
+  path: string;
+  shared?: boolean;
+  /** Cluster seconds. */
+  timeoutSeconds: number;
+  owner: LockOwner;
+  /** A lock of pmxcfs, named `path`: other words in logs and errors. */
+  ofCluster?: boolean;
+}
+
 export interface LockTable {
   /**
-   * `flock` with a timeout in cluster seconds; runs `body` under it. Logs `trying to acquire lock...` and ` OK` as
-   * PVE::Tools::lock_file does when it has to wait, and throws `can't lock file '<path>' - got timeout`.
+   * `flock` with a timeout; runs `body` under it. Logs `trying to acquire lock...` and ` OK` as PVE::Tools::lock_file
+   * does when it has to wait, and throws `can't lock file '<path>' - got timeout`; for locks of the cluster
+   * `cfs-lock '<path>' error: got lock request timeout`.
    */
-  withLock<T>(
-    request: { path: string; shared?: boolean; timeoutSeconds: number; owner: LockOwner },
-    body: () => Promise<T>,
-  ): Promise<T>;
+  withLock<T>(request: LockRequest, body: () => Promise<T>): Promise<T>;
   /** Frees what a killed process held. */
   releaseAll(owner: LockOwner): void;
 }
@@ -54,18 +62,14 @@ export function lockTable(clock: Clock): LockTable {
     wake(path);
   };
 
-  const acquire = async (
-    path: string,
-    shared: boolean,
-    timeoutSeconds: number,
-    owner: LockOwner,
-  ): Promise<Holder> => {
+  const acquire = async (request: LockRequest): Promise<Holder> => {
+    const { path, shared = false, timeoutSeconds, owner, ofCluster = false } = request;
     if (compatible(path, shared)) {
       const holder = { owner, shared };
       held.set(path, [...(held.get(path) ?? []), holder]);
       return holder;
     }
-    owner.log('trying to acquire lock...');
+    if (!ofCluster) owner.log('trying to acquire lock...');
     let granted = false;
     const waiter: Waiter = { owner, shared, grant: () => undefined };
     const turn = new Promise<void>((resolve) => {
@@ -76,8 +80,16 @@ export function lockTable(clock: Clock): LockTable {
     });
     waiting.set(path, [...(waiting.get(path) ?? []), waiter]);
     const patience = new AbortController();
-    const timeout = clock.sleep(timeoutSeconds, patience.signal).catch(() => undefined);
-    await Promise.race([turn, timeout]);
+    // pmxcfs is asked every second, and each time is logged (30-noquorum-destroy-at-pve1-task-log).
+    const seconds = ofCluster ? Array.from({ length: timeoutSeconds - 1 }, () => 1) : [];
+    const wait = async (): Promise<void> => {
+      for (const second of seconds) {
+        owner.log(`trying to acquire cfs lock '${path}' ...`);
+        await clock.sleep(second, patience.signal);
+      }
+      await clock.sleep(ofCluster ? 1 : timeoutSeconds, patience.signal);
+    };
+    await Promise.race([turn, wait().catch(() => undefined)]);
     patience.abort();
     if (!granted) {
       waiting.set(
@@ -85,19 +97,23 @@ export function lockTable(clock: Clock): LockTable {
         (waiting.get(path) ?? []).filter((entry) => entry !== waiter),
       );
       wake(path);
-      throw dieWith(`can't lock file '${path}' - got timeout`);
+      throw dieWith(
+        ofCluster
+          ? `cfs-lock '${path}' error: got lock request timeout`
+          : `can't lock file '${path}' - got timeout`,
+      );
     }
-    owner.log(' OK');
+    if (!ofCluster) owner.log(' OK');
     return waiter;
   };
 
   return {
-    withLock: async ({ path, shared = false, timeoutSeconds, owner }, body) => {
-      const holder = await acquire(path, shared, timeoutSeconds, owner);
+    withLock: async (request, body) => {
+      const holder = await acquire(request);
       try {
         return await body();
       } finally {
-        release(path, holder);
+        release(request.path, holder);
       }
     },
     releaseAll: (owner) => {

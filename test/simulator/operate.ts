@@ -64,6 +64,10 @@ export function setNode(core: Core, name: string, change: Partial<NodeChange>): 
   if (node === undefined) throw new Error(`no node '${name}'`);
   const wasDead = node.state === 'dead';
   if (change.pvedaemon === false && node.pvedaemon) core.daemons.killPvedaemon(name);
+  if (change.quorum === false && node.quorum) {
+    core.cluster.frozenGuests.set(name, new Set(core.cluster.vms.keys()));
+  }
+  if (change.quorum === true) core.cluster.frozenGuests.delete(name);
   Object.assign(node, change);
   node.changedAt = core.clock.now();
   if (wasDead && node.state === 'up') boot(core, node);
@@ -77,7 +81,7 @@ export function setNode(core: Core, name: string, change: Partial<NodeChange>): 
 /** A node after power-on: pveproxy and pvestatd take their time (pve/cluster.md 24). */
 function boot(core: Core, node: NodeState): void {
   node.bootedAt = core.clock.now();
-  node.statsFrom = core.clock.now() + 22_000 * core.clock.scale;
+  node.statsFrom = core.clock.now() + 24_000 * core.clock.scale;
   node.state = 'refusing';
   void core.clock.sleep(8).then(() => {
     if (node.state === 'refusing') node.state = 'up';

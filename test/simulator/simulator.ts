@@ -87,6 +87,8 @@ export interface Simulator {
   refreshStats(): void;
   /** See `workerCacheSeconds` of the options. */
   setWorkerCache(seconds: number): void;
+  /** See `idleMs` of the options; for connections opened from now on. */
+  setIdleMs(ms: number): void;
   setStorage(id: string, change: Partial<StorageChange>): void;
   /** Somebody holds a lock: of a node with `node`, of the cluster without. Cluster seconds. */
   holdLock(name: string, seconds: number, node?: string): void;
@@ -185,6 +187,9 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     },
     setWorkerCache: (seconds) => {
       core.daemons.cacheSeconds = seconds;
+    },
+    setIdleMs: (ms) => {
+      for (const server of servers) server.setIdleMs(ms);
     },
     setStorage: (id, change) => {
       setStorage(core, id, change);

@@ -9,8 +9,21 @@ const STATS_LIFETIME_SECONDS = 300;
 /** One round of pvestatd on one node: rewrites what `cluster/resources` knows about its guests. */
 export function refreshStats(cluster: Cluster, node: string, clock: Clock): void {
   const state = cluster.nodes.get(node);
-  if (state === undefined || state.state !== 'up' || !state.pvestatd || !state.quorum) return;
-  if (clock.now() < state.statsFrom) return;
+  if (state === undefined || state.state === 'dead' || state.state === 'absent') return;
+  if (!state.pvestatd || clock.now() < state.statsFrom) return;
+  const alone = !state.quorum || state.state === 'cut';
+  if (alone) {
+    // What it broadcasts reaches nobody; it goes on with its own copy (30-noquorum-heal-timeline).
+    const own = cluster.loneStats.get(node) ?? new Map(cluster.stats);
+    cluster.loneStats.set(node, own);
+    const known = cluster.frozenGuests.get(node);
+    for (const vm of cluster.vms.values()) {
+      if (vm.node !== node || known?.has(vm.vmid) === false) continue;
+      own.set(vm.vmid, snapshot(vm, clock));
+    }
+    return;
+  }
+  cluster.loneStats.delete(node);
   state.statsAt = clock.now();
   for (const vm of cluster.vms.values()) {
     if (vm.node === node) cluster.stats.set(vm.vmid, snapshot(vm, clock));
@@ -48,7 +61,7 @@ export function startStatistics(cluster: Cluster, clock: Clock, times: Times): (
     refreshStats(cluster, node, clock);
     const loop = async (): Promise<void> => {
       for (;;) {
-        await clock.sleep(times.statsSeconds, stopping.signal);
+        await clock.sleep(secondsToNextRound(cluster, node, clock, times), stopping.signal);
         refreshStats(cluster, node, clock);
       }
     };
@@ -57,6 +70,16 @@ export function startStatistics(cluster: Cluster, clock: Clock, times: Times): (
   return () => {
     stopping.abort(new Error('stopped'));
   };
+}
+
+/** The first round comes when the daemon has started; a storage that hangs holds up its one thread (api-facts 5.2). */
+function secondsToNextRound(cluster: Cluster, node: string, clock: Clock, times: Times): number {
+  const untilStart = -clock.since(cluster.nodes.get(node)?.statsFrom ?? 0);
+  if (untilStart > 0) return untilStart;
+  const slow = cluster.storages.all
+    .filter((storage) => cluster.storages.enabledOn(storage, node))
+    .reduce((sum, storage) => sum + (storage.slowSeconds ?? 0), 0);
+  return times.statsSeconds + slow;
 }
 
 /**
@@ -100,10 +123,11 @@ export function seenStats(
   daemons: Daemons,
   worker: ProxyWorker,
 ): ReadonlyMap<number, VmStats> {
-  if (daemons.cacheSeconds === 0) return cluster.stats;
+  const current = cluster.loneStats.get(worker.node) ?? cluster.stats;
+  if (daemons.cacheSeconds === 0) return current;
   const { stats } = worker;
   if (stats !== null && clock.since(stats.at) < daemons.cacheSeconds) return stats.values;
-  const values = new Map(cluster.stats);
+  const values = new Map(current);
   worker.stats = { at: clock.now(), values };
   return values;
 }

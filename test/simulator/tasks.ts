@@ -36,6 +36,8 @@ export interface Worker extends LockOwner {
   warn(line: string): void;
   /** Cluster seconds; throws `interrupted by signal` when the task is stopped, never returns when it is killed. */
   sleep(seconds: number): Promise<void>;
+  /** Called when the process is gone, however it ended. */
+  onEnd(release: () => void): void;
 }
 
 /** What a fault makes of a task. */
@@ -138,6 +140,7 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
       const stop = new AbortController();
       let killed = false;
       let warnings = 0;
+      const releases: (() => void)[] = [];
       let markDone = (): void => undefined;
       const done = new Promise<void>((resolve) => {
         markDone = resolve;
@@ -151,6 +154,9 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
           warnings += 1;
           task.log.push(`WARN: ${line}`);
         },
+        onEnd: (release) => {
+          releases.push(release);
+        },
         sleep: async (seconds) => {
           if (stop.signal.aborted) throw new Interrupted('interrupted by signal');
           await clock.sleep(seconds, stop.signal);
@@ -158,10 +164,14 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
           if (killed) await new Promise<never>(() => undefined);
         },
       };
+      const releaseAll = (): void => {
+        locks.releaseAll(worker);
+        for (const release of releases.splice(0)) release();
+      };
       const kill = (): void => {
         if (!task.running) return;
         killed = true;
-        locks.releaseAll(worker);
+        releaseAll();
         finish(task, 'unexpected status');
         markDone();
       };
@@ -192,7 +202,7 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
         })
         .finally(() => {
           if (fault?.vanish === true) task.vanished = true;
-          locks.releaseAll(worker);
+          releaseAll();
           markDone();
         });
       return upid;

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
+import { timelineFile } from './timeline.ts';
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
@@ -74,6 +75,41 @@ const sequence = z.looseObject({
   exchanges: z.array(z.looseObject({ t: z.number(), step: z.string(), request, response })),
 });
 
+/** Two clones at once, each on its own node. */
+const race = z.looseObject({
+  note: z.string(),
+  results: z.record(
+    z.string(),
+    z.looseObject({ response, task: z.looseObject({ exitstatus: z.string() }) }),
+  ),
+});
+/** What a client program on top of Node's fetch saw, call by call. */
+const fetches = z.looseObject({
+  undici: z.string(),
+  results: z.array(z.looseObject({ name: z.string() })),
+});
+/** Uploads of growing size that were refused. */
+const denied = z.array(
+  z.looseObject({
+    who: z.string(),
+    kib: z.number(),
+    ms: z.number(),
+    status: z.number().optional(),
+    statusText: z.string().optional(),
+  }),
+);
+/** Many writes that all wait for one lock, and reads meanwhile. */
+const blocked = z.looseObject({
+  note: z.string(),
+  results: z.array(
+    z.looseObject({
+      n: z.union([z.number(), z.string()]),
+      elapsedSeconds: z.number(),
+      statusLine: z.string(),
+    }),
+  ),
+});
+
 export type CapturedRequest = z.output<typeof request>;
 export type CapturedResponse = z.output<typeof response>;
 export type Part = z.output<typeof part>;
@@ -86,6 +122,11 @@ export type Capture = { name: string } & (
   | ({ kind: 'plain' } & z.output<typeof plain>)
   | ({ kind: 'paused' } & z.output<typeof paused>)
   | ({ kind: 'sequence' } & z.output<typeof sequence>)
+  | ({ kind: 'timeline' } & z.output<typeof timelineFile>)
+  | ({ kind: 'race' } & z.output<typeof race>)
+  | ({ kind: 'fetches' } & z.output<typeof fetches>)
+  | { kind: 'denied'; uploads: z.output<typeof denied> }
+  | ({ kind: 'blocked' } & z.output<typeof blocked>)
   | { kind: 'other'; why: string }
 );
 
@@ -102,18 +143,28 @@ export function readCaptures(folder: string): Map<string, Capture> {
 
 function classify(name: string, data: unknown): Capture {
   const asConcurrent = concurrent.safeParse(data);
-  if (asConcurrent.success) return { name, kind: 'concurrent', ...asConcurrent.data };
+  if (asConcurrent.success) return { ...asConcurrent.data, name, kind: 'concurrent' };
   const asSequence = sequence.safeParse(data);
-  if (asSequence.success) return { name, kind: 'sequence', ...asSequence.data };
+  if (asSequence.success) return { ...asSequence.data, name, kind: 'sequence' };
   const asExchange = exchange.safeParse(data);
-  if (asExchange.success) return { name, kind: 'exchange', ...asExchange.data };
+  if (asExchange.success) return { ...asExchange.data, name, kind: 'exchange' };
   const asRaw = raw.safeParse(data);
-  if (asRaw.success) return { name, kind: 'raw', ...asRaw.data };
+  if (asRaw.success) return { ...asRaw.data, name, kind: 'raw' };
   const asPaused = paused.safeParse(data);
-  if (asPaused.success) return { name, kind: 'paused', ...asPaused.data };
+  if (asPaused.success) return { ...asPaused.data, name, kind: 'paused' };
   const asPlain = plain.safeParse(data);
-  if (asPlain.success) return { name, kind: 'plain', ...asPlain.data };
-  return { name, kind: 'other', why: 'no exchange, but a table of observations' };
+  if (asPlain.success) return { ...asPlain.data, name, kind: 'plain' };
+  const asTimeline = timelineFile.safeParse(data);
+  if (asTimeline.success) return { ...asTimeline.data, name, kind: 'timeline' };
+  const asRace = race.safeParse(data);
+  if (asRace.success) return { ...asRace.data, name, kind: 'race' };
+  const asFetches = fetches.safeParse(data);
+  if (asFetches.success) return { ...asFetches.data, name, kind: 'fetches' };
+  const asDenied = denied.safeParse(data);
+  if (asDenied.success) return { name, kind: 'denied', uploads: asDenied.data };
+  const asBlocked = blocked.safeParse(data);
+  if (asBlocked.success) return { ...asBlocked.data, name, kind: 'blocked' };
+  return { name, kind: 'other', why: 'no exchange that is known' };
 }
 
 /** Real ms at which the request was sent, from the answer's Date (whole seconds). */
@@ -129,6 +180,11 @@ export function capturedAt(capture: Capture): number | null {
     case 'plain':
     case 'paused':
       return parseDate(/\r\nDate: ([^\r]+)/.exec(capture.rawResponse)?.[1]);
+    case 'timeline':
+    case 'race':
+    case 'fetches':
+    case 'denied':
+    case 'blocked':
     case 'other':
       return null;
     default:

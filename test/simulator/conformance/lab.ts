@@ -111,7 +111,7 @@ export async function openLab(fixture: string, startMs: number, tls: Certificate
 
   const ended = async (upid: string): Promise<void> => {
     const isRunning = (): boolean => simulator.core.tasks.find(upid)?.running === true;
-    for (let step = 0; isRunning() && step < 500; step += 1) await clock.step();
+    for (let step = 0; isRunning() && step < 20_000; step += 1) await clock.step();
   };
 
   const lab: Lab = {

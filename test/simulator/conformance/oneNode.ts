@@ -524,6 +524,16 @@ const daemons: readonly Step[] = [
   }),
 ];
 
+/** A client program on Node's fetch, and workers of pvedaemon that wait for a lock. */
+const clients: readonly Step[] = [
+  at('13:44:00'),
+  '15-node-fetch',
+  '15-node-fetch-upload-denied-sizes',
+  setup('the images of the client are there, the large one is not', async (lab) => {
+    await lab.task('DELETE', '/nodes/pve1/storage/proxy-seeds/content/iso/big.iso');
+  }),
+];
+
 const leftovers: readonly Step[] = [
   setup('a container, a VM of the other node, a storage without room', async (lab) => {
     await lab.clock.advanceTo(Date.parse('2026-11-29T13:45:38Z'));
@@ -602,9 +612,9 @@ const leftovers: readonly Step[] = [
 ];
 
 const wholeLife: readonly Step[] = [
+  '18-workers-blocked',
   setup('more images on the seed storage', async (lab) => {
-    for (const name of ['node-fd.iso', 'node-file.iso', 'pd.iso'])
-      await lab.upload('proxy-seeds', name);
+    await lab.upload('proxy-seeds', 'pd.iso');
     await lab.upload('proxy-seeds', 'big.iso', { size: 41_943_040 });
   }),
   at('13:47:54'),
@@ -699,6 +709,7 @@ export const oneNodeSessions: readonly Session[] = [
       ...transport,
       ...inheritance,
       ...daemons,
+      ...clients,
       ...leftovers,
       ...wholeLife,
     ],

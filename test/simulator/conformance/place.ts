@@ -6,6 +6,7 @@ const MARGIN_MS = 30_000;
 
 export function nameOf(step: Step): string | null {
   if (typeof step === 'string') return step;
+  if ('watch' in step) return step.watch;
   return 'replay' in step ? step.replay : null;
 }
 

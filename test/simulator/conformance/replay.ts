@@ -6,6 +6,8 @@ import {
 } from './captures.ts';
 import type { Certificates } from '../certificates.ts';
 import { IDLE_MS, openLab, type Lab } from './lab.ts';
+import { replayBlocked, replayDenied, replayFetches, replayRace } from './observations.ts';
+import { record, type Recorder } from './timeline.ts';
 import { differences, normaliseBody, normaliseText, type NormaliseContext } from './normalise.ts';
 import {
   encodeRequest,
@@ -20,7 +22,9 @@ import {
 export type Step =
   | string
   | { replay: string; secret?: string; lastFirst?: true; withoutTask?: true }
-  | { setup: string; run: (lab: Lab) => Promise<void> };
+  | { setup: string; run: (lab: Lab) => Promise<void> }
+  /** From here on a captured timeline is compared with what can be seen. */
+  | { watch: string };
 
 /** Exchanges that belong together: one cluster, one history. */
 export interface Session {
@@ -54,9 +58,23 @@ export async function replaySession(
 ): Promise<Verdict[]> {
   const lab = await openLab(session.fixture, Date.parse(session.start), tls);
   const verdicts: Verdict[] = [];
+  const recorders: Recorder[] = [];
   let broken: string | null = null;
+  const judge = (name: string, found: readonly string[]): void => {
+    if (found.length === 0) verdicts.push({ name, verdict: 'reproduced' });
+    else {
+      const all = broken === null ? found : [broken, ...found];
+      verdicts.push({ name, verdict: 'differ', differences: all });
+    }
+  };
   try {
     for (const step of session.steps) {
+      if (typeof step === 'object' && 'watch' in step) {
+        const timeline = captures.get(step.watch);
+        if (timeline?.kind !== 'timeline') continue;
+        recorders.push(record(lab, step.watch, timeline.timeline));
+        continue;
+      }
       if (typeof step === 'object' && 'setup' in step) {
         try {
           await step.run(lab);
@@ -69,13 +87,10 @@ export async function replaySession(
       const capture = captures.get(name);
       if (capture === undefined) continue;
       const options = typeof step === 'string' ? {} : step;
-      const found = await replayOne(lab, capture, options);
-      if (found.length === 0) verdicts.push({ name, verdict: 'reproduced' });
-      else {
-        const all = broken === null ? found : [broken, ...found];
-        verdicts.push({ name, verdict: 'differ', differences: all });
-      }
+      judge(name, await replayOne(lab, capture, options, tls.ca));
     }
+    await lab.clock.advanceTo(Math.max(0, ...recorders.map(({ endsAt }) => endsAt)));
+    for (const recorder of recorders) judge(recorder.name, recorder.differences());
   } finally {
     await lab.close();
   }
@@ -86,6 +101,7 @@ async function replayOne(
   lab: Lab,
   capture: Capture,
   options: { secret?: string; lastFirst?: true },
+  ca: string,
 ): Promise<string[]> {
   const secret = options.secret ?? SECRET;
   const at = capturedAt(capture);
@@ -106,6 +122,16 @@ async function replayOne(
       return replayPlain(lab, capture);
     case 'paused':
       return replayPaused(lab, capture);
+    case 'timeline':
+      return ['no session watches it'];
+    case 'race':
+      return replayRace(lab, capture);
+    case 'fetches':
+      return replayFetches(lab, capture, ca);
+    case 'denied':
+      return replayDenied(lab, capture, ca);
+    case 'blocked':
+      return replayBlocked(lab, capture, ca);
     case 'other':
       return [capture.why];
     default:

@@ -1,4 +1,4 @@
-import { isMember, isOnline, type NodeState } from '../cluster.ts';
+import { isMember, isOnline, NOTICE_SECONDS, type NodeState } from '../cluster.ts';
 import { integer, optionalText, type Call, type Core, type Endpoint } from '../core.ts';
 import { dieWith, paramError } from '../errors.ts';
 import { formats } from '../schema.ts';
@@ -45,9 +45,11 @@ function resources(call: Call, type: string | undefined): unknown[] {
   const { core, who } = call;
   const rows: unknown[] = [];
   if (type === undefined || type === 'vm') {
+    const known = core.cluster.frozenGuests.get(call.entryNode);
     const stats = seenStats(core.cluster, core.clock, core.daemons, call.worker);
     for (const vm of [...core.cluster.vms.values()].sort((a, b) => a.vmid - b.vmid)) {
       if (!core.access.has(who, `/vms/${vm.vmid}`, 'VM.Audit')) continue;
+      if (known?.has(vm.vmid) === false) continue;
       rows.push(resourceRow(core.cluster, vm, core.clock, stats));
     }
   }
@@ -132,10 +134,11 @@ export function nodeRow(
 /** Each side of a lost quorum sees the other one offline (pve/cluster.md 26). */
 function seenOnline(call: Call, node: NodeState): boolean {
   if (node.name === call.entryNode) return true;
-  const entry = call.core.cluster.nodes.get(call.entryNode);
-  if (entry?.quorum === false) return false;
-  if (!node.quorum && call.core.clock.since(node.changedAt) > 6.5) return false;
-  return isOnline(node, call.core.clock);
+  const { core } = call;
+  const entry = core.cluster.nodes.get(call.entryNode);
+  if (entry?.quorum === false) return core.clock.since(entry.changedAt) <= NOTICE_SECONDS;
+  if (!node.quorum && core.clock.since(node.changedAt) > NOTICE_SECONDS) return false;
+  return isOnline(node, core.clock);
 }
 
 function fingerprint(name: string): string {
@@ -153,7 +156,9 @@ function clusterStatus(call: Call): unknown[] {
   const all = members(core);
   const rows: unknown[] = [];
   if (all.length > 1) {
-    const quorate = core.cluster.nodes.get(entryNode)?.quorum === true;
+    const entry = core.cluster.nodes.get(entryNode);
+    const quorate =
+      entry?.quorum === true || core.clock.since(entry?.changedAt ?? 0) <= NOTICE_SECONDS;
     rows.push({
       id: 'cluster',
       type: 'cluster',

@@ -101,10 +101,13 @@ export function newHaResource(vmid: number, wanted: HaResource['wanted']): HaRes
     state: null,
     confirmed: false,
     migrateTo: null,
+    node: null,
+    stopCommand: null,
     stopTimeoutSeconds: 0,
     failures: 0,
     relocated: false,
     busy: false,
+    recoveredAt: 0,
   };
 }
 
@@ -157,8 +160,10 @@ function statusRows({ core, entryNode }: Call): unknown[] {
 }
 
 function serviceRow(core: Core, resource: HaResource): unknown {
-  const node = core.cluster.vms.get(resource.vmid)?.node ?? '';
-  const starting = resource.state === 'started' && !resource.confirmed;
+  const node = resource.node ?? core.cluster.vms.get(resource.vmid)?.node ?? '';
+  const starting =
+    (resource.state === 'started' && !resource.confirmed) ||
+    (resource.state === 'stopped' && resource.wanted === 'started');
   const state = resource.state === null ? 'queued' : starting ? 'starting' : resource.state;
   const sid = `vm:${resource.vmid}`;
   return {

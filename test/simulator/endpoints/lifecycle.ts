@@ -10,9 +10,10 @@ import {
   type Call,
   type Endpoint,
 } from '../core.ts';
-import { dieWith, paramError } from '../errors.ts';
+import { dieWith, paramError, textOf } from '../errors.ts';
 import { isHaManaged } from '../ha.ts';
 import { common } from '../schema.ts';
+import { underClusterLock, underStorageLock } from '../storageLocks.ts';
 import type { Worker } from '../tasks.ts';
 import { volidOf, type Volume } from '../volumes.ts';
 import {
@@ -142,17 +143,36 @@ function destroy(call: Call): string {
   );
 }
 
-async function remove(
-  call: Call,
-  vm: Vm,
-  options: { purge: boolean; unreferenced: boolean },
-  worker: Worker,
-): Promise<void> {
+interface Removal {
+  purge: boolean;
+  unreferenced: boolean;
+}
+
+/** Disks, then the traces in the files of the cluster, then the config itself (api-facts 5.21). */
+async function remove(call: Call, vm: Vm, options: Removal, worker: Worker): Promise<void> {
   const { core, node } = call;
-  const storages = core.cluster.storages;
-  const owned = drivesOf(vm.config)
+  const owned = ownedVolumes(call, vm);
+  const quorate = core.cluster.nodes.get(node)?.quorum !== false;
+  if (quorate) vm.config = new Map([['lock', 'destroyed']]);
+  for (const volume of owned) await free(call, volume, '', worker);
+  if (!quorate) {
+    throw dieWith(
+      `unable to open file '/etc/pve/nodes/${node}/qemu-server/${vm.vmid}.conf.tmp.${worker.task.pid}' - Permission denied`,
+    );
+  }
+  if (options.unreferenced) await freeUnreferenced(call, vm.vmid, worker);
+  await worker.sleep(core.times.destroySeconds);
+  await removeAccess(call, vm.vmid, worker);
+  if (options.purge) await purgeTraces(call, vm.vmid, worker);
+  core.cluster.vms.delete(vm.vmid);
+}
+
+/** Throws when a linked clone still needs one of them. */
+function ownedVolumes(call: Call, vm: Vm): Volume[] {
+  const { storages } = call.core.cluster;
+  const owned = [...drivesOf(vm.config), ...drivesOf(vm.pending)]
     .filter(({ drive }) => !isCdrom(drive))
-    .map(({ drive }) => storages.lookup(drive.file, node))
+    .map(({ drive }) => storages.lookup(drive.file, call.node))
     .filter((volume) => volume !== undefined);
   for (const volume of owned) {
     const child = storages.volumes.find(
@@ -162,58 +182,70 @@ async function remove(
       throw dieWith(`base volume '${volidOf(volume)}' is still in use by linked cloned`);
     }
   }
-  const quorate = core.cluster.nodes.get(node)?.quorum !== false;
-  if (quorate) vm.config = new Map([['lock', 'destroyed']]);
-  for (const volume of owned) {
-    if (!quorate && storages.get(volume.storage).shared) {
-      await waitForQuorum(volume, worker);
-      continue;
-    }
-    if (volume.stuck === true) {
-      worker.warn(`Could not remove disk '${volidOf(volume)}', check manually: unable to remove`);
-      continue;
-    }
-    storages.remove(volume);
-    if (!storages.isFileBased(storages.get(volume.storage))) {
-      worker.log(`  Logical volume "${volume.name}" successfully removed.`);
-    }
-  }
-  if (!quorate) {
-    throw dieWith(
-      `unable to open file '/etc/pve/nodes/${node}/qemu-server/${vm.vmid}.conf.tmp.${worker.task.pid}' - Permission denied`,
-    );
-  }
-  if (options.unreferenced) {
-    for (const volume of storages.volumes.filter(
-      (entry) => entry.vmid === vm.vmid && (entry.node === null || entry.node === node),
-    )) {
-      if (volume.stuck === true)
-        worker.warn(`Could not remove unreferenced disk '${volidOf(volume)}'`);
-      else storages.remove(volume);
-    }
-  }
-  await worker.sleep(core.times.destroySeconds);
-  core.access.removePath(`/vms/${vm.vmid}`);
-  for (const pool of core.cluster.pools) {
-    pool.members = pool.members.filter((member) => member !== `qemu/${vm.vmid}`);
-  }
-  if (options.purge) {
-    worker.log(`purging VM ${vm.vmid} from related configurations..`);
-    if (core.cluster.ha.resources.delete(vm.vmid)) {
-      core.cluster.ha.deleting.add(vm.vmid);
-      worker.log(`NOTE: removed VM ${vm.vmid} from HA resource configuration.`);
-    }
-  }
-  core.cluster.vms.delete(vm.vmid);
+  return owned;
 }
 
-/** The cluster-wide lock of a shared storage cannot be had (30-noquorum-destroy-at-pve1-task-log). */
-async function waitForQuorum(volume: Volume, worker: Worker): Promise<void> {
-  for (let attempt = 0; attempt < 9; attempt += 1) {
-    worker.log(`trying to acquire cfs lock 'storage-${volume.storage}' ...`);
-    await worker.sleep(1);
+/** What cannot be freed is only warned about: the disk is leaked. */
+async function free(call: Call, volume: Volume, kind: string, worker: Worker): Promise<void> {
+  const { storages } = call.core.cluster;
+  const storage = storages.get(volume.storage);
+  try {
+    await underStorageLock(call, storage, worker, async () => {
+      if (volume.stuck === true) throw dieWith('unable to remove');
+      storages.remove(volume);
+      await Promise.resolve();
+    });
+    if (!storages.isFileBased(storage)) {
+      worker.log(`  Logical volume "${volume.name}" successfully removed.`);
+    }
+  } catch (error) {
+    worker.warn(
+      `Could not remove ${kind}disk '${volidOf(volume)}', check manually: ${textOf(error)}`,
+    );
   }
-  worker.warn(
-    `Could not remove disk '${volidOf(volume)}', check manually: cfs-lock 'storage-${volume.storage}' error: no quorum!`,
+}
+
+/** Looks through every enabled storage for images of this VMID; one that is offline ends the task. */
+async function freeUnreferenced(call: Call, vmid: number, worker: Worker): Promise<void> {
+  const { storages } = call.core.cluster;
+  const visible = storages.all.filter(
+    (storage) => storage.content.includes('images') && storages.enabledOn(storage, call.node),
   );
+  for (const storage of visible) {
+    await worker.sleep(storage.slowSeconds ?? 0);
+    storages.activate(storage.id, call.node);
+    for (const volume of storages.list(storage.id, call.node)) {
+      if (volume.vmid === vmid) await free(call, volume, 'unreferenced ', worker);
+    }
+  }
+}
+
+/** ACLs and membership in pools; a lock that cannot be had leaves the VM `destroyed` (api-facts 5.21). */
+async function removeAccess(call: Call, vmid: number, worker: Worker): Promise<void> {
+  const { core } = call;
+  try {
+    await underClusterLock(call, 'file-user_cfg', worker, async () => {
+      core.access.removePath(`/vms/${vmid}`);
+      for (const pool of core.cluster.pools) {
+        pool.members = pool.members.filter((member) => member !== `qemu/${vmid}`);
+      }
+      await Promise.resolve();
+    });
+  } catch (error) {
+    throw dieWith(`access permissions cleanup for VM ${vmid} failed: ${textOf(error)}`);
+  }
+}
+
+async function purgeTraces(call: Call, vmid: number, worker: Worker): Promise<void> {
+  const { ha } = call.core.cluster;
+  worker.log(`purging VM ${vmid} from related configurations..`);
+  for (const lock of ['file-replication_cfg', 'file-jobs_cfg']) {
+    await underClusterLock(call, lock, worker, () => Promise.resolve());
+  }
+  await underClusterLock(call, 'domain-ha', worker, async () => {
+    if (!ha.resources.delete(vmid)) return;
+    ha.deleting.add(vmid);
+    worker.log(`NOTE: removed VM ${vmid} from HA resource configuration.`);
+    await Promise.resolve();
+  });
 }

@@ -57,7 +57,8 @@ export const storageEndpoints: readonly Endpoint[] = [
     protected: true,
     schema: {},
     check: storagePrivilege('Datastore.Audit', 'Datastore.AllocateSpace'),
-    handler: ({ core, node, params }) => {
+    handler: async ({ core, node, params }) => {
+      await activateAll({ core, node }, core.cluster.storages.all);
       const storage = core.cluster.storages.find(text(params, 'storage'));
       if (storage === undefined) throw paramError({ storage: 'No such storage.' });
       return statusOf({ core, node }, storage);
@@ -149,10 +150,21 @@ function statusOf({ core, node }: Where, storage: StorageFixture): Record<string
   };
 }
 
-function listStorages(call: Call): unknown[] {
+/** Every enabled storage is activated, one after the other, whichever was asked for (api-facts 5.6). */
+async function activateAll(where: Where, storages: readonly StorageFixture[]): Promise<void> {
+  for (const storage of storages) {
+    if (!where.core.cluster.storages.enabledOn(storage, where.node)) continue;
+    if (storage.slowSeconds !== undefined) await where.core.clock.sleep(storage.slowSeconds);
+  }
+}
+
+async function listStorages(call: Call): Promise<unknown[]> {
   const { core, params, who } = call;
   const content = optionalText(params, 'content')?.split(',');
   const only = optionalText(params, 'storage');
+  const wanted = (storage: StorageFixture): boolean =>
+    content === undefined || content.some((type) => storage.content.some((own) => own === type));
+  await activateAll(call, core.cluster.storages.all.filter(wanted));
   return core.cluster.storages.all
     .filter((storage) => only === undefined || storage.id === only)
     .filter((storage) =>
@@ -160,9 +172,7 @@ function listStorages(call: Call): unknown[] {
     )
     .filter((storage) => {
       const enabled = core.cluster.storages.enabledOn(storage, call.node);
-      if (content !== undefined) {
-        return enabled && content.some((type) => storage.content.some((own) => own === type));
-      }
+      if (content !== undefined) return enabled && wanted(storage);
       // `enabled` looks only at the flag, not at the list of nodes (02-node-storage-list-enabled).
       return flag(params, 'enabled') !== true || !storage.disabled;
     })
@@ -177,9 +187,10 @@ function listStorages(call: Call): unknown[] {
     });
 }
 
-function listContent(call: Call): unknown[] {
+async function listContent(call: Call): Promise<unknown[]> {
   const { core, node, params, who } = call;
   const id = text(params, 'storage');
+  await activateAll(call, [core.cluster.storages.check(id, node)]);
   const storage = core.cluster.storages.activate(id, node);
   const wanted = optionalText(params, 'content')?.split(',');
   const vmid = params['vmid'] === undefined ? null : integer(params, 'vmid');

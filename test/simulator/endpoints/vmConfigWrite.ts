@@ -1,4 +1,5 @@
-import { applyPending, checkLock, requireVm, vmDigest, vmOn, type Vm } from '../cluster.ts';
+import { checkLock, vmOn } from '../cluster.ts';
+import { applyUpdate, checkDigest, type Update } from '../configUpdate.ts';
 import {
   flag,
   integer,
@@ -13,20 +14,9 @@ import {
 } from '../core.ts';
 import { ApiError, dieWith, missingConfig, paramError, textOf } from '../errors.ts';
 import { common, type Params, type Property, type Schema } from '../schema.ts';
+import { isCdrom, isDiskKey, isIsoVolume, parseDrive } from '../vmConfig.ts';
 import { splitVolid } from '../volumes.ts';
-import {
-  bootOrder,
-  isCdrom,
-  isDiskKey,
-  isIsoVolume,
-  normaliseTags,
-  parseDrive,
-  parseNic,
-  parseSize,
-  printDrive,
-  printNic,
-  printSize,
-} from '../vmConfig.ts';
+import { checkBridge } from './bridge.ts';
 import { configProperty, requiredPrivilege } from './configKeys.ts';
 
 const ANY_CONFIG_PRIVILEGE = [
@@ -61,7 +51,7 @@ export const vmConfigWriteEndpoints: readonly Endpoint[] = [
       const update = prepare(call);
       await underVmLock(call, update.vmid, silentOwner(), async () => {
         checkQuorum(call, update.vmid);
-        apply(call, update);
+        applyUpdate(call, update);
       });
       return null;
     },
@@ -84,7 +74,7 @@ export const vmConfigWriteEndpoints: readonly Endpoint[] = [
           worker.log(describeUpdate(update));
           checkQuorum(call, update.vmid);
           try {
-            apply(call, update);
+            applyUpdate(call, update);
           } catch (error) {
             throw asTaskError(error);
           }
@@ -117,15 +107,6 @@ function describeUpdate(update: Update): string {
   const options = [...update.set].map(([key, value]) => `-${key} ${value}`);
   if (update.remove.length > 0) options.push(`-delete ${update.remove.join(',')}`);
   return `update VM ${update.vmid}: ${options.join(' ')}`;
-}
-
-interface Update {
-  vmid: number;
-  set: Map<string, string>;
-  remove: string[];
-  revert: string[];
-  force: boolean;
-  digest: string | undefined;
 }
 
 /** Everything that fails before the lock is taken. */
@@ -209,16 +190,6 @@ function checkPrivilege(call: Call, key: string, update: Update): void {
   }
 }
 
-/** `SDN.Use` on the bridge, or on the VLAN of it (pve/README 27). */
-export function checkBridge(call: Call, key: string, value: string): void {
-  const nic = parseNic(key, value);
-  const bridge = nic.options.get('bridge');
-  if (bridge === undefined) return;
-  const tag = nic.options.get('tag');
-  const path = `/sdn/zones/localnetwork/${bridge}${tag === undefined ? '' : `/${tag}`}`;
-  call.core.access.require(call.who, path, 'SDN.Use');
-}
-
 function checkDriveStorage(call: Call, key: string, value: string): void {
   const drive = parseDrive(key, value);
   if (drive.file === 'none' || drive.file === 'cdrom') return;
@@ -231,110 +202,9 @@ function checkDriveStorage(call: Call, key: string, value: string): void {
   }
 }
 
-function checkDigest(vm: Vm, update: Update): void {
-  if (update.digest !== undefined && update.digest !== vmDigest(vm)) {
-    throw dieWith('checksum mismatch (file change by other user?)');
-  }
-}
-
 function checkQuorum(call: Call, vmid: number): void {
   if (call.core.cluster.nodes.get(call.node)?.quorum !== false) return;
   throw dieWith(
     `unable to open file '/etc/pve/nodes/${call.node}/qemu-server/${vmid}.conf.tmp.${process.pid % 1000}' - Permission denied`,
   );
-}
-
-/** Keys that take effect at once on a running VM (api-facts 5.12). */
-const ALWAYS_LIVE =
-  /^(name|description|tags|onboot|protection|startup|shares|ci\w+|ipconfig\d+|nameserver|searchdomain|sshkeys)$/;
-
-/** Under the lock: pending first, then what can be applied now. */
-function apply(call: Call, update: Update): void {
-  const vm = requireVm(call.core.cluster, call.node, update.vmid);
-  checkDigest(vm, update);
-  checkLock(vm);
-  for (const key of update.revert) {
-    vm.pending.delete(key);
-    vm.pendingDelete.delete(key);
-  }
-  for (const key of update.remove) {
-    vm.pending.delete(key);
-    if (vm.config.has(key)) removeKey(call, vm, key, update.force);
-  }
-  for (const [key, value] of update.set) {
-    const stored = storedValue(call, key, value);
-    appendToBoot(vm, key, stored);
-    vm.pendingDelete.delete(key);
-    if (vm.config.get(key) === stored) vm.pending.delete(key);
-    else vm.pending.set(key, stored);
-  }
-  if (vm.running === null) {
-    applyPending(vm);
-    return;
-  }
-  for (const [key, value] of vm.pending) {
-    if (!appliesLive(vm, key)) continue;
-    vm.config.set(key, value);
-    vm.pending.delete(key);
-  }
-  for (const key of vm.pendingDelete) {
-    if (!appliesLive(vm, key)) continue;
-    vm.config.delete(key);
-    vm.pendingDelete.delete(key);
-  }
-}
-
-function appliesLive(vm: Vm, key: string): boolean {
-  if (ALWAYS_LIVE.test(key) || /^net\d+$/.test(key)) return true;
-  const old = vm.config.get(key);
-  // Only the medium of a drive that is there already can be changed.
-  return isDiskKey(key) && old !== undefined && isCdrom(parseDrive(key, old));
-}
-
-function removeKey(call: Call, vm: Vm, key: string, force: boolean): void {
-  const value = vm.config.get(key) ?? '';
-  vm.pendingDelete.add(key);
-  const order = bootOrder(vm.config);
-  if (order?.includes(key) === true) {
-    vm.pending.set('boot', `order=${order.filter((device) => device !== key).join(';')}`);
-  }
-  if (!isDiskKey(key) || isCdrom(parseDrive(key, value))) return;
-  if (vm.config.get('protection') === '1') {
-    throw dieWith(`can't remove drive '${key}' - protection mode enabled`);
-  }
-  const { file } = parseDrive(key, value);
-  const volume = call.core.cluster.storages.lookup(file, call.node);
-  if (force) {
-    if (volume !== undefined) call.core.cluster.storages.remove(volume);
-    return;
-  }
-  for (let index = 0; ; index += 1) {
-    if (vm.config.has(`unused${index}`)) continue;
-    vm.config.set(`unused${index}`, file);
-    return;
-  }
-}
-
-/** A new CD-ROM joins the boot order by itself (pve/README 25). */
-function appendToBoot(vm: Vm, key: string, stored: string): void {
-  if (!isDiskKey(key) || vm.config.has(key) || vm.pending.has(key)) return;
-  if (!isCdrom(parseDrive(key, stored))) return;
-  const order = bootOrder(vm.pending) ?? bootOrder(vm.config);
-  if (order === null || order.includes(key)) return;
-  vm.pending.set('boot', `order=${[...order, key].join(';')}`);
-}
-
-/** The text that ends up in the file: canonical, with sizes and MACs filled in. */
-function storedValue(call: Call, key: string, value: string): string {
-  if (key === 'tags') return normaliseTags(value);
-  if (key === 'description') return value.replace(/\s+$/, '');
-  if (/^net\d+$/.test(key)) return printNic(parseNic(key, value));
-  if (!isDiskKey(key)) return value;
-  const drive = parseDrive(key, value);
-  if (drive.file === 'none' || drive.file === 'cdrom') return printDrive(drive);
-  const volume = call.core.cluster.storages.lookup(drive.file, call.node);
-  if (volume === undefined) throw dieWith(`volume '${drive.file}' does not exist`);
-  drive.options.set('size', printSize(volume.size));
-  if (parseSize(drive.options.get('size') ?? '') === null) drive.options.delete('size');
-  return printDrive(drive);
 }
