@@ -203,7 +203,9 @@ export function createLife(state: ProxyState): Life {
 
 /** One kind of task may go well again and again while another one fails: each has a count of its own. */
 function subjectOf(name: StepName, input: object | undefined): string {
-  return input && 'kind' in input && typeof input.kind === 'string' ? `${name} ${input.kind}` : name;
+  return input && 'kind' in input && typeof input.kind === 'string'
+    ? `${name} ${input.kind}`
+    : name;
 }
 
 /** Seconds with one decimal, also as a sum. */

@@ -33,7 +33,9 @@ export function moveKey(move: Move): string {
 
 export function nextMove(state: ProxyState, nowMs: number): Move {
   if (state.released) return { kind: 'end' };
-  if (!state.desired) return park(null, state.objectFound ? 'unread' : 'ObjectMissing');
+  if (state.refreshWanted && !state.desired) return park(null, 'unread');
+  // Never claimed, so nothing was ever made for it: a deletion that came before the finalizer leaves nothing to do.
+  if (!state.desired) return { kind: 'end' };
   if (state.deleting) return deletionMove(state, state.desired, nowMs);
   if (!state.objectFound) return park(null, 'ObjectMissing');
   if (state.desired.paused) return park(null, 'Paused');

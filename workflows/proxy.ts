@@ -49,9 +49,14 @@ export async function proxy(input: ProxyRun): Promise<ProxyWorkflowResult> {
   await condition(() => life.quiet());
   life.stop();
   return {
-    outcome: state.forced ? 'ForceDeleted' : 'Deleted',
+    outcome: outcomeOf(state),
     left: state.forced ? leftBehind(state) : [],
   };
+}
+
+function outcomeOf({ forced, desired }: ProxyState): ProxyWorkflowResult['outcome'] {
+  if (forced) return 'ForceDeleted';
+  return desired === null ? 'Gone' : 'Deleted';
 }
 
 /** Waits until the answer to «what next?» changes, by news or by time. Adds no history by itself. */

@@ -92,6 +92,11 @@ describe('nextMove', () => {
       { kind: 'park', untilMs: null, why: 'Paused' },
     ],
     [
+      'ends when the object was never there',
+      { desired: null, objectFound: false },
+      { kind: 'end' },
+    ],
+    [
       'does nothing when the object vanished without a deletion',
       { objectFound: false, serving: vm(1, 'aaaa') },
       { kind: 'park', untilMs: null, why: 'ObjectMissing' },
