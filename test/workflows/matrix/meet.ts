@@ -129,6 +129,6 @@ async function readTrouble(story: Story, step: MatrixStep, fault: Fault): Promis
   if (told !== undefined && waitingFor !== null) return { reason: told.reason, waitingFor };
   // Without them no status is made, or none is written.
   const untold = step === 'claimProxy' || step === 'publishStatus';
-  if (!untold || waitingFor === null || !message.startsWith(`${step}: `)) return null;
+  if (!untold || waitingFor === null || !message.includes(`(${step}, attempt`)) return null;
   return { reason: waitingFor, waitingFor };
 }

@@ -66,10 +66,11 @@ export async function tellStory<T>(desk: Desk, tell: (story: Story) => Promise<T
 }
 
 function createStory(
-  { server, files, serve }: Desk,
+  desk: Desk,
   world: World,
   over: Promise<void>,
 ): { story: Story; close: () => Promise<void> } {
+  const { server, files } = desk;
   const { client } = server;
   const { ref, records } = world;
   const workflowId = proxyWorkflowId(ref.uid);
@@ -138,7 +139,7 @@ function createStory(
     over,
     visits,
   };
-  serve(workflowId, (step, input) => {
+  desk.serve(workflowId, (step, input) => {
     visits.push(step);
     const visit = { step, input, story };
     let go = (): Promise<unknown> => worker().run(step, input);

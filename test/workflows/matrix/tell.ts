@@ -55,14 +55,30 @@ async function tellArc(story: Story, arc: Arc): Promise<void> {
     records.change({ placement: { machineType: 'big', image: 'debian-13' } });
     await story.notify();
   }
-  await until(() => deleting() || isReady(story), 'Ready as the spec says now');
-  if (!deleting()) await expectOneVm(story);
+  while (!deleting() && !(await isAsWanted(story)));
   if (arc === 'forgotten') await story.loseRun();
   if (!deleting()) records.delete();
   if (arc === 'forgotten') await story.start();
   else if (!story.ended()) await story.notify();
   await until(() => story.ended(), 'the Proxy is gone');
   await expectCleanSlate(story);
+}
+
+/** `false` when what is wanted changed in the middle of the check. */
+async function isAsWanted(story: Story): Promise<boolean> {
+  const generation = (): number | null => {
+    const { deletionTimestamp, generation: now = 0 } = story.world.records.object?.metadata ?? {};
+    return deletionTimestamp === undefined ? now : null;
+  };
+  await story.until(() => generation() === null || isReady(story), 'Ready as the spec says now');
+  const before = generation();
+  try {
+    await expectOneVm(story);
+  } catch (error) {
+    if (generation() === before) throw error;
+    return false;
+  }
+  return true;
 }
 
 /** Ready, and with the spec that is wanted now. */
