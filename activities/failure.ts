@@ -34,7 +34,14 @@ export function handOver(): ApplicationFailure {
 }
 
 function failure(type: string, message: string, facts: FailureFacts): ApplicationFailure {
-  const made = ApplicationFailure.create({ message, type, nonRetryable: true, details: [facts] });
+  const made = ApplicationFailure.create({
+    message,
+    type,
+    nonRetryable: true,
+    details: [facts],
+    // The step has its own log line; Temporal's warning beside it would say the same twice.
+    category: ApplicationFailureCategory.BENIGN,
+  });
   // The stack names files of the operator only and helps nobody who reads the history.
   made.stack = '';
   return made;

@@ -12,7 +12,7 @@ const leftover = z.object({
   provider: z.string().describe('Provider the VMID is on.'),
   vmid: z.int().describe('VMID that was given up.'),
   node: z.string().describe('Node the VM is on.'),
-  upid: z.string().describe('Task that left it behind.'),
+  upid: z.string().default('').describe('Task that left it behind, when it is known.'),
   reason: z.string().describe('Why it was given up, and the line that clears it.'),
 });
 

@@ -5,8 +5,9 @@ import { messageOf, phaseOf } from './status.ts';
 import { shownTrouble, shownVm } from './view.ts';
 import { proxyWorkflowId } from './contract/messages.ts';
 
-/** `nowMs` only dates the text: details are not part of history. */
-export function detailsOf(state: ProxyState, nowMs: number): string {
+/** `nowMs` only dates the text: details are not part of history. `namespace` is Temporal's, for the commands. */
+export function detailsOf(state: ProxyState, nowMs: number, namespace: string): string {
+  const signal = `temporal workflow signal --namespace ${namespace} -w ${proxyWorkflowId(state.ref.uid)} --name`;
   const vm = shownVm(state);
   const trouble = state.kubernetesTrouble ?? shownTrouble(state);
   const lines = [`**${state.ref.namespace}/${state.ref.name}** — ${phaseOf(state)}`];
@@ -21,15 +22,9 @@ export function detailsOf(state: ProxyState, nowMs: number): string {
     if (trouble.nextAtMs !== null && trouble.nextAtMs > nowMs) {
       lines.push(`Next attempt: ${new Date(trouble.nextAtMs).toISOString()}`);
     }
-    lines.push(
-      `Try now: \`temporal workflow signal -w ${proxyWorkflowId(state.ref.uid)} --name retry\``,
-    );
+    lines.push(`Try now: \`${signal} retry\``);
   } else if (messageOf(state) !== '') lines.push(messageOf(state));
-  if (state.deleting) {
-    lines.push(
-      `Give the VM up: \`temporal workflow signal -w ${proxyWorkflowId(state.ref.uid)} --name forceDelete\``,
-    );
-  }
+  if (state.deleting) lines.push(`Give the VM up: \`${signal} forceDelete\``);
   const steps = Object.entries(state.lineTimings);
   if (steps.length > 0) {
     lines.push(

@@ -5,6 +5,7 @@ import {
   log,
   setCurrentDetails,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
 import { acceptClaim } from './accept.ts';
 import { describe } from './conditions.ts';
@@ -249,7 +250,7 @@ function noteCloudInit(state: ProxyState): void {
 }
 
 function showDetails(state: ProxyState): void {
-  setCurrentDetails(detailsOf(state, Date.now()));
+  setCurrentDetails(detailsOf(state, Date.now(), workflowInfo().namespace));
 }
 
 function showSearchAttributes(state: ProxyState): void {

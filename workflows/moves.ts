@@ -147,7 +147,7 @@ function forcedEvent(state: ProxyState): ProxyEventOfForce {
   const left = leftBehind(state)
     .map(
       ({ vmid, node, upid, seedFile }) =>
-        `VM ${vmid} on ${node}, seed ${seedFile}${upid ? `, task ${upid}` : ''}`,
+        `VM ${vmid} on ${node}${seedFile ? `, seed ${seedFile}` : ''}${upid ? `, task ${upid}` : ''}`,
     )
     .join('; ');
   const message =
@@ -159,7 +159,7 @@ type ProxyEventOfForce = ProxyState['events'][number];
 /** What a forced deletion leaves for the operator: every VM this run knows and has not seen go. */
 export function leftBehind(state: ProxyState): ProxyWorkflowResult['left'] {
   const vms = [state.serving, state.next, ...state.removals.map((removal) => removal.vm)];
-  return vms
+  const known = vms
     .filter((vm) => vm !== null)
     .map(({ provider, vmid, node, cloneUpid, seedFile }) => ({
       provider,
@@ -168,4 +168,13 @@ export function leftBehind(state: ProxyState): ProxyWorkflowResult['left'] {
       upid: state.upid ?? cloneUpid,
       seedFile,
     }));
+  // A leftover never got a seed of its own: its clone did not end.
+  const given = state.leftovers.map(({ provider, vmid, node, upid }) => ({
+    provider,
+    vmid,
+    node,
+    upid: upid === '' ? null : upid,
+    seedFile: null,
+  }));
+  return [...known, ...given];
 }

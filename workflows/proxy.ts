@@ -40,9 +40,10 @@ export async function proxy(input: ProxyRun): Promise<ProxyWorkflowResult> {
   const life = createLife(state);
   await condition(() => (!state.refreshWanted && life.quiet()) || historyIsLong());
   for (;;) {
+    // Before anything is concluded: the object may not have been read yet.
+    if (historyIsLong() && !state.released) await continueLater(life, input);
     const move = nextMove(state, Date.now());
     if (move.kind === 'end') break;
-    if (historyIsLong()) await continueLater(life, input);
     if (move.kind === 'park') await parked(state, move);
     else await underWay(life, move);
   }

@@ -99,6 +99,24 @@ onOneStack('mistakes are said, and forgiven when mended', setting, (story) => {
     assert.ok(!requests.includes(named), 'no request was about it');
   });
 
+  story(
+    'a clone lock that no token can clear is reported, and holds up no deletion',
+    async (stack) => {
+      // The simulator kills the worker of a clone whose VM has this name.
+      const name = 'demo-clone-lock';
+      await stack.apply(proxyManifest(name, managedSpec()));
+      const stuck = await untilProxy(stack, name, 'give a VMID up', ({ status }) => {
+        return status.leftovers.length === 1;
+      });
+      const [leftover] = stuck.status.leftovers;
+      assert.match(leftover?.reason ?? '', new RegExp(`qm unlock ${leftover?.vmid}`));
+      const events = await eventsOf(stack, stuck);
+      assert.ok(events.some(({ reason }) => reason === 'VmLeftover'));
+      await stack.kubectl('delete', 'px', name, '--timeout=60s');
+      assert.equal(await findProxy(stack, name), null);
+    },
+  );
+
   story('a protected VM blocks its deletion; the signal forceDelete gives it up', async (stack) => {
     const name = 'protected';
     await stack.apply(proxyManifest(name, managedSpec()));

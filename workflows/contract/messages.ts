@@ -85,7 +85,13 @@ export interface ProxyWorkflowInput {
 export interface ProxyWorkflowResult {
   outcome: 'Deleted' | 'ForceDeleted' | 'Gone';
   /** What a forced deletion left behind, for the operator to remove. */
-  left: { provider: string; vmid: number; node: string; upid: string | null; seedFile: string }[];
+  left: {
+    provider: string;
+    vmid: number;
+    node: string;
+    upid: string | null;
+    seedFile: string | null;
+  }[];
 }
 
 /** Answer of the query `state`. */
