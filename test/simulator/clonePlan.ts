@@ -36,6 +36,9 @@ export function planClone(call: Call): ClonePlan {
   const source = vmOn(core.cluster, node, vmid);
   if (source === undefined) throw noConfigFound(node, vmid);
   checkLock(source);
+  const snapshot = optionalText(params, 'snapname');
+  // There are no snapshots here.
+  if (snapshot !== undefined) throw dieWith(`snapshot '${snapshot}' does not exist`);
   const full = flag(params, 'full') ?? !isTemplate(source);
   if (!full && storageId !== undefined) {
     throw dieWith("parameter 'storage' not allowed for linked clones");

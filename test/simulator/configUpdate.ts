@@ -31,6 +31,22 @@ export function checkDigest(vm: Vm, update: Update): void {
   }
 }
 
+/** Any lock refuses; but whoever only removes the state of a hibernated VM unlocks it (api-facts 3). */
+export function checkUpdateLock(vm: Vm, update: Update): void {
+  const removesState =
+    update.set.size === 0 && update.remove.length === 1 && update.remove[0] === 'vmstate';
+  checkLock(vm, removesState ? ['suspended'] : []);
+}
+
+/** Throws when a boot order names what is not there, or will not be (api-facts 5.12). */
+function checkBootOrder(vm: Vm, update: Update, value: string): void {
+  for (const device of bootOrder(new Map([['boot', value]])) ?? []) {
+    const exists = update.set.has(device) || vm.pending.has(device) || vm.config.has(device);
+    if (exists && !update.remove.includes(device)) continue;
+    throw dieWith(`invalid bootorder: device '${device}' does not exist'`);
+  }
+}
+
 /** Keys that take effect at once on a running VM (api-facts 5.12). */
 const ALWAYS_LIVE =
   /^(name|description|tags|onboot|protection|startup|shares|ci\w+|ipconfig\d+|nameserver|searchdomain|sshkeys)$/;
@@ -39,7 +55,7 @@ const ALWAYS_LIVE =
 export function applyUpdate(call: Call, update: Update): void {
   const vm = requireVm(call.core.cluster, call.node, update.vmid);
   checkDigest(vm, update);
-  checkLock(vm);
+  checkUpdateLock(vm, update);
   for (const key of update.revert) {
     vm.pending.delete(key);
     vm.pendingDelete.delete(key);
@@ -49,6 +65,10 @@ export function applyUpdate(call: Call, update: Update): void {
     if (vm.config.has(key)) removeKey(call, vm, key, update.force);
   }
   for (const [key, value] of update.set) {
+    if (key === 'boot') {
+      checkBootOrder(vm, update, value);
+      if (value.startsWith('order=') && vm.config.has('bootdisk')) vm.pendingDelete.add('bootdisk');
+    }
     const stored = storedValue(call, key, value);
     appendToBoot(vm, key, stored);
     vm.pendingDelete.delete(key);
@@ -81,6 +101,7 @@ function appliesLive(vm: Vm, key: string): boolean {
 function removeKey(call: Call, vm: Vm, key: string, force: boolean): void {
   const value = vm.config.get(key) ?? '';
   vm.pendingDelete.add(key);
+  if (key === 'vmstate') forgetState(call, vm, value);
   const order = bootOrder(vm.config);
   if (order?.includes(key) === true) {
     vm.pending.set('boot', `order=${order.filter((device) => device !== key).join(';')}`);
@@ -100,6 +121,14 @@ function removeKey(call: Call, vm: Vm, key: string, force: boolean): void {
     vm.config.set(`unused${index}`, file);
     return;
   }
+}
+
+/** The memory of a hibernated VM, and what was kept with it. */
+function forgetState(call: Call, vm: Vm, volid: string): void {
+  const { storages } = call.core.cluster;
+  const volume = storages.lookup(volid, call.node);
+  if (volume !== undefined) storages.remove(volume);
+  for (const key of ['lock', 'runningmachine', 'runningcpu']) vm.config.delete(key);
 }
 
 /** A new CD-ROM joins the boot order by itself (pve/README 25). */

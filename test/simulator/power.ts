@@ -15,7 +15,7 @@ import { startGuestProxy } from './guests.ts';
 import { readSeed } from './iso.ts';
 import { vmLockPath } from './locks.ts';
 import type { Worker } from './tasks.ts';
-import { drivesOf, isCdrom, parseNic } from './vmConfig.ts';
+import { agentEnabled, drivesOf, isCdrom, parseNic } from './vmConfig.ts';
 
 let nextQemuPid = 1955;
 
@@ -117,7 +117,7 @@ async function bootGuest(core: Core, vm: Vm, running: Running): Promise<void> {
 
 /** The agent's device exists only if the option was on when QEMU started (api-facts 5.22). */
 function agentConfiguredAtBoot(running: Running): boolean {
-  return /^(1|.*\benabled=1\b.*|1,.*)$/.test(running.bootConfig.get('agent') ?? '');
+  return agentEnabled(running.bootConfig);
 }
 
 const plainLeases = new WeakMap<Core, Map<string, string>>();

@@ -152,6 +152,18 @@ export function storageTable(fixtures: readonly StorageFixture[], now: () => num
   return table;
 }
 
+/** Bytes that one unit of a block storage has; files are as long as they were asked for (api-facts 5.14). */
+const EXTENT_BYTES: Readonly<Partial<Record<StorageFixture['type'], number>>> = {
+  lvmthin: 4 * 1024 ** 2,
+  zfspool: 16 * 1024,
+};
+
+/** What a volume of so many bytes really gets on this storage. */
+export function allocatedSize(storage: StorageFixture, bytes: number): number {
+  const extent = EXTENT_BYTES[storage.type] ?? 1;
+  return Math.ceil(bytes / extent) * extent;
+}
+
 /** A new image volume for `vmid`, with the first free disk number. */
 export function newImage(
   table: StorageTable,
@@ -182,7 +194,7 @@ export function newImage(
       node: storage.shared ? null : node,
       content: 'images',
       format,
-      size: request.size,
+      size: allocatedSize(storage, request.size),
       used: request.used,
       ctime: Math.floor(request.now / 1000),
       vmid,

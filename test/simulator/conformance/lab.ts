@@ -1,4 +1,4 @@
-import { startSimulator, type Simulator } from '../simulator.ts';
+import { startSimulator, type Simulator, type SimulatorOptions } from '../simulator.ts';
 import type { Certificates } from '../certificates.ts';
 import { virtualClock, type VirtualClock } from './virtualClock.ts';
 import { encodeRequest, sendBytes, type Answer, type Reaction } from './wire.ts';
@@ -46,9 +46,15 @@ interface CallOptions {
 
 const OPERATOR = 'proxy-operator@pve!operator';
 
-export async function openLab(fixture: string, startMs: number, tls: Certificates): Promise<Lab> {
+export async function openLab(
+  fixture: SimulatorOptions['fixture'],
+  startMs: number,
+  tls: Certificates,
+  settings: Pick<SimulatorOptions, 'workerCacheSeconds' | 'requestsPerWorker'> = {},
+): Promise<Lab> {
   const clock = virtualClock(startMs);
   const simulator = await startSimulator({
+    ...settings,
     fixture,
     tls,
     clock,

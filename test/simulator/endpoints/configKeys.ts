@@ -36,6 +36,12 @@ function nicFormat(key: string): (value: string) => string | null {
   };
 }
 
+/** `order=…`, or the letters of old (api-facts 5.12). */
+function bootFormat(value: string): string | null {
+  if (/^(order=.+|(legacy=)?[acdn]{1,4})$/.test(value)) return null;
+  return 'format error\nboot.legacy: value does not match the regex pattern';
+}
+
 interface Option {
   property: Property;
   /** `null`: root@pam alone. */
@@ -68,7 +74,7 @@ const FIXED: Readonly<Record<string, Option>> = {
   memory: { property: { ...plain, format: memoryFormat }, privilege: MEMORY },
   balloon: { property: { type: 'integer', optional: true, minimum: 0 }, privilege: MEMORY },
   shares: { property: { type: 'integer', optional: true, minimum: 0 }, privilege: MEMORY },
-  boot: { property: plain, privilege: DISK },
+  boot: { property: { ...plain, format: bootFormat }, privilege: DISK },
   bootdisk: { property: plain, privilege: DISK },
   vmstatestorage: { property: plain, privilege: DISK },
   vmstate: { property: plain, privilege: DISK },

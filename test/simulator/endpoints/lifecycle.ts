@@ -15,7 +15,7 @@ import { isHaManaged } from '../ha.ts';
 import { common } from '../schema.ts';
 import { underClusterLock, underStorageLock } from '../storageLocks.ts';
 import type { Worker } from '../tasks.ts';
-import { volidOf, type Volume } from '../volumes.ts';
+import { allocatedSize, volidOf, type Volume } from '../volumes.ts';
 import {
   DISK_KEYS,
   drivesOf,
@@ -98,7 +98,7 @@ async function grow(call: Call, vm: Vm, worker: Worker): Promise<void> {
   if (size < volume.size) throw dieWith('shrinking disks is not supported');
   if (size === volume.size) return;
   await worker.sleep(core.times.resizeSeconds);
-  volume.size = size;
+  volume.size = allocatedSize(core.cluster.storages.get(volume.storage), size);
   if (
     vm.running === null &&
     core.cluster.storages.isFileBased(core.cluster.storages.get(volume.storage))

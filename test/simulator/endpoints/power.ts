@@ -1,4 +1,4 @@
-import { checkLock, requireVm, vmOn } from '../cluster.ts';
+import { checkLock, isTemplate, requireVm, vmOn } from '../cluster.ts';
 import {
   flag,
   integer,
@@ -193,6 +193,7 @@ function resume(call: Call): unknown {
   const { core, node, params } = call;
   const vmid = integer(params, 'vmid');
   const vm = requireVm(core.cluster, node, vmid);
+  if (isTemplate(vm)) throw dieWith(`VM ${vmid} is a template and cannot be resumed!`);
   const hibernated = vm.config.get('lock') === 'suspended';
   if (vm.running === null && !hibernated) throw dieWith(`VM ${vmid} not running`);
   return startTask(call, 'qmresume', vmid, (worker) =>

@@ -10,6 +10,7 @@ import { nodeEndpoints } from './nodes.ts';
 import { powerEndpoints } from './power.ts';
 import { storageEndpoints } from './storage.ts';
 import { taskEndpoints } from './tasks.ts';
+import { templateEndpoints } from './template.ts';
 import { uploadEndpoints } from './upload.ts';
 import { vmConfigWriteEndpoints } from './vmConfigWrite.ts';
 import { vmReadEndpoints } from './vmRead.ts';
@@ -27,6 +28,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...powerEndpoints,
   ...cloneEndpoints,
   ...lifecycleEndpoints,
+  ...templateEndpoints,
   ...agentEndpoints,
   ...migrateEndpoints,
   ...haEndpoints,

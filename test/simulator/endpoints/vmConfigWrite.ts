@@ -1,5 +1,5 @@
-import { checkLock, vmOn } from '../cluster.ts';
-import { applyUpdate, checkDigest, type Update } from '../configUpdate.ts';
+import { mergedConfig, vmOn, type Vm } from '../cluster.ts';
+import { applyUpdate, checkDigest, checkUpdateLock, type Update } from '../configUpdate.ts';
 import {
   flag,
   integer,
@@ -146,8 +146,20 @@ function prepare(call: Call): Update {
   const vm = vmOn(core.cluster, node, vmid);
   if (vm === undefined) throw missingConfig(node, vmid);
   checkDigest(vm, update);
-  checkLock(vm);
+  checkUpdateLock(vm, update);
+  checkBalloon(vm, update);
   return update;
+}
+
+/** Throws when the guest would be given more memory than it has (api-facts 5.12). */
+function checkBalloon(vm: Vm, update: Update): void {
+  if (!update.set.has('memory') && !update.set.has('balloon')) return;
+  const merged = mergedConfig(vm);
+  const value = (key: string): string | undefined => update.set.get(key) ?? merged.get(key);
+  const memory = Number(/\d+/.exec(value('memory') ?? '512')?.[0]);
+  if (Number(value('balloon') ?? 0) > memory) {
+    throw dieWith('balloon value too large (must be smaller than assigned memory)');
+  }
 }
 
 function list(params: Params, key: string): string[] {

@@ -7,7 +7,16 @@ import {
   vmFacts,
   type Vm,
 } from '../cluster.ts';
-import { flag, integer, vmPrivilege, type Call, type Core, type Endpoint } from '../core.ts';
+import {
+  flag,
+  integer,
+  optionalText,
+  vmPrivilege,
+  type Call,
+  type Core,
+  type Endpoint,
+} from '../core.ts';
+import { dieWith, paramError } from '../errors.ts';
 import { common } from '../schema.ts';
 import { jsonValue } from '../vmConfig.ts';
 
@@ -55,7 +64,12 @@ export const vmReadEndpoints: readonly Endpoint[] = [
 ];
 
 function readConfig({ core, node, params }: Call): Record<string, unknown> {
+  const snapshot = optionalText(params, 'snapshot');
+  if (snapshot !== undefined && flag(params, 'current') === true) {
+    throw paramError({ snapshot: "cannot use 'snapshot' parameter with 'current'" });
+  }
   const vm = requireVm(core.cluster, node, integer(params, 'vmid'));
+  if (snapshot !== undefined) throw dieWith(`snapshot '${snapshot}' does not exist`);
   const config = flag(params, 'current') === true ? vm.config : mergedConfig(vm);
   const shown: Record<string, unknown> = { digest: vmDigest(vm) };
   for (const [key, value] of config) {
