@@ -7,6 +7,8 @@ import { encodeRequest, sendBytes, type Answer, type Reaction } from './wire.ts'
 export interface Lab {
   simulator: Simulator;
   clock: VirtualClock;
+  /** The certificate authority that a client has to trust, in PEM. */
+  ca: string;
   /** A real API call; throws when the answer is not 200. Returns `data`. */
   call(method: string, path: string, params?: Params, options?: CallOptions): Promise<unknown>;
   /** A call that starts a task; waits for its end and returns the UPID. */
@@ -123,6 +125,7 @@ export async function openLab(
   const lab: Lab = {
     simulator,
     clock,
+    ca: tls.ca,
     upids: new Map(),
     exchange,
     exchangeAll,
