@@ -151,6 +151,24 @@ describe('a life that continues as new', () => {
     assert.equal(world.finalizer, false);
   });
 
+  it('does not take an object for gone that could not be read yet', async () => {
+    const world = new FakeWorld();
+    let reads = 0;
+    world.before('claimProxy', () => {
+      reads += 1;
+      if (reads <= 4) throw away;
+    });
+    await tellStory(
+      world,
+      async (story) => {
+        await story.until(() => world.status?.ip === '192.0.2.10', 'an address');
+        assert.ok((await runsOf(story)).length > 1);
+      },
+      // Reached by the history while the second read is under way.
+      { suggestContinueAsNewAt: 13 },
+    );
+  });
+
   it('adds nothing to its history while nothing happens', async () => {
     const world = new FakeWorld();
     await tellStory(world, async (story) => {

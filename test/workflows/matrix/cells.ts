@@ -61,6 +61,10 @@ export function columnsOf(planned: readonly PlannedCell[]): string[] {
   return [...new Set(planned.map(({ cell }) => columnOf(cell)))];
 }
 
+export function stepsOf(planned: readonly PlannedCell[]): MatrixStep[] {
+  return [...new Set(planned.map(({ cell }) => cell.step))];
+}
+
 /** A sentence about the story. */
 export function cellName(cell: Cell): string {
   return `${cell.step} survives ${columnOf(cell)}`;

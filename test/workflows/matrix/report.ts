@@ -9,7 +9,7 @@ export interface Report {
   text: () => string;
 }
 
-export function createReport(columns: readonly string[]): Report {
+export function createReport(steps: readonly string[], columns: readonly string[]): Report {
   const cells = new Map<string, Map<string, Outcome>>();
   return {
     note: (step, column, outcome) => {
@@ -17,34 +17,41 @@ export function createReport(columns: readonly string[]): Report {
       cells.set(step, row.set(column, outcome));
     },
     text: () => {
-      const reasons = [
-        ...new Set(
-          outcomes(cells).flatMap((one) => (one.kind === 'notApplicable' ? [one.why] : [])),
-        ),
-      ];
+      const all = outcomes(cells);
+      const whys = distinct(all.flatMap((one) => (one.kind === 'notApplicable' ? [one.why] : [])));
+      const notes = distinct(all.flatMap((one) => (one.kind === 'ok' ? [one.note] : []))).filter(
+        (note) => note !== '',
+      );
       const shown = (outcome: Outcome | undefined): string => {
         if (outcome === undefined) return '';
-        if (outcome.kind === 'notApplicable') return `${reasons.indexOf(outcome.why) + 1}`;
-        return outcome.kind === 'failed' ? '**failed**' : `ok${outcome.note}`;
+        if (outcome.kind === 'notApplicable') return String(whys.indexOf(outcome.why) + 1);
+        if (outcome.kind === 'failed') return '**failed**';
+        return outcome.note === '' ? 'ok' : `ok ${letter(notes.indexOf(outcome.note))}`;
       };
-      const steps = [...cells.keys()];
-      const head = ['', ...steps];
       const lines = columns.map((column) => [
         column,
         ...steps.map((step) => shown(cells.get(step)?.get(column))),
       ]);
-      const all = outcomes(cells);
       const count = (kind: Outcome['kind']): number =>
         all.filter((one) => one.kind === kind).length;
       return [
-        tableOf([head, ...lines]),
+        tableOf([['', ...steps], ...lines]),
         '',
-        ...reasons.map((reason, index) => `${index + 1}: does not apply — ${reason}.`),
+        ...whys.map((why, index) => `- ${index + 1}: does not apply, ${why}`),
+        ...notes.map((note, index) => `- ${letter(index)}: the status said ${note} meanwhile`),
         '',
         `${count('ok')} ok, ${count('failed')} failed, ${count('notApplicable')} not applicable`,
       ].join('\n');
     },
   };
+}
+
+function distinct(texts: readonly string[]): string[] {
+  return [...new Set(texts)].sort();
+}
+
+function letter(index: number): string {
+  return String.fromCharCode('a'.charCodeAt(0) + index);
 }
 
 function outcomes(cells: ReadonlyMap<string, ReadonlyMap<string, Outcome>>): Outcome[] {

@@ -1,6 +1,14 @@
 /** Runs cells of the matrix outside the test runner and prints the table: the long product of faults and disturbances. */
 import { parseArgs } from 'node:util';
-import { cellName, columnOf, columnsOf, productOf, sums, type PlannedCell } from './cells.ts';
+import {
+  cellName,
+  columnOf,
+  columnsOf,
+  productOf,
+  stepsOf,
+  sums,
+  type PlannedCell,
+} from './cells.ts';
 import { openDesk, type Desk } from './desk.ts';
 import { createReport, type Report } from './report.ts';
 import { tellCell } from './tell.ts';
@@ -18,7 +26,7 @@ export async function runMatrix(args: readonly string[]): Promise<number> {
   const planned = (values.sums ? sums() : productOf()).filter(({ cell }) =>
     cellName(cell).includes(values.filter),
   );
-  const report = createReport(columnsOf(planned));
+  const report = createReport(stepsOf(planned), columnsOf(planned));
   for (const { cell, why } of planned) {
     if (why !== null) report.note(cell.step, columnOf(cell), { kind: 'notApplicable', why });
   }
@@ -50,7 +58,7 @@ async function tellAndNote(desk: Desk, { cell }: PlannedCell, report: Report): P
     const read = await tellCell(desk, cell);
     report.note(cell.step, columnOf(cell), {
       kind: 'ok',
-      note: read === null ? '' : ` ${read.reason}`,
+      note: read?.reason ?? '',
     });
     done('ok');
     return 0;
