@@ -15,7 +15,9 @@ import {
   proxyManifest,
   seedsOf,
   until,
+  untilProxy,
   untilReady,
+  vmsOf,
 } from './support/proxies.ts';
 import type { SystemStack } from './support/stack.ts';
 import { onOneStack } from './support/suite.ts';
@@ -62,9 +64,11 @@ onOneStack('kill -9 in the middle of things', setting, (story) => {
   for (const victim of ['controller', 'temporal'] as const) {
     story(`the ${victim} in mid-clone, with an apply and a deletion meanwhile`, async (stack) => {
       const [doomed, name, late] = [`doomed-${victim}`, `cloned-${victim}`, `late-${victim}`];
-      await stack.apply(proxyManifest(doomed, managedSpec()));
-      const proxy = await untilReady(stack, doomed);
       await beginClone(stack, name);
+      await stack.apply(proxyManifest(doomed, managedSpec()));
+      const proxy = await untilProxy(stack, doomed, 'have a VM', async (object) => {
+        return (await vmsOf(stack, object)).length === 1 && (await running(stack, 'qmclone')) === 1;
+      });
       await stack.crash(victim);
       await stack.kubectl('delete', 'px', doomed, '--wait=false');
       await stack.apply(proxyManifest(late, managedSpec()));
@@ -107,9 +111,9 @@ onOneStack('kill -9 in the middle of things', setting, (story) => {
   });
 });
 
-/** Applies a Proxy whose clone takes six seconds more, and waits until it runs. */
+/** Applies a Proxy whose clone takes eight seconds more, and waits until it runs. */
 async function beginClone(stack: SystemStack, name: string): Promise<void> {
-  await pushFault(stack.simulator, { method: 'POST', path: '/clone$', action: slow(60) });
+  await pushFault(stack.simulator, { method: 'POST', path: '/clone$', action: slow(80) });
   await stack.apply(proxyManifest(name, managedSpec()));
   await until(stack, `the clone of ${name} should run`, async () => {
     assert.equal(await running(stack, 'qmclone'), 1);
