@@ -1,6 +1,7 @@
 /** Mistakes of users and administrators: each says what is wrong where the user looks, and ends when it is mended. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { request } from 'undici';
@@ -193,11 +194,13 @@ onOneStack('mistakes are said, and forgiven when mended', setting, (story) => {
 });
 
 test('a worker does not start with a bad providers config: exit code 2, all problems', async () => {
-  const file = join(checkout, '.local', `bad-${process.pid}.yaml`);
+  const folder = mkdtempSync(join(tmpdir(), 'bad-config-'));
+  const file = join(folder, 'providers.yaml');
   writeFileSync(file, badConfig);
   const program = join(checkout, 'worker/main.ts');
   const args = [program, `--providers-config=${file}`];
   const { code, stdout } = await runCommand(process.execPath, args, { timeoutMs: 60_000 });
+  rmSync(folder, { recursive: true });
   assert.equal(code, 2, stdout);
   const [line = '', ...more] = stdout.trim().split('\n');
   assert.deepEqual(more, []);
