@@ -1,36 +1,14 @@
 import net from 'node:net';
 import tls from 'node:tls';
-import { gzipSync } from 'node:zlib';
 import type { ProxyWorker } from './daemons.ts';
-
-/**
- * pveproxy's HTTP layer, written on the bare TLS socket: node:http would answer where pveproxy stays silent (too many
- * headers, Expect: 100-continue), would add headers of its own and knows no `506` for HTTP/2 (12-raw-*).
- */
-export interface Head {
-  method: string;
-  /** Request target as sent, query included. */
-  target: string;
-  version: string;
-  /** Names in lower case. */
-  headers: ReadonlyMap<string, string>;
-  contentLength: number;
-}
-
-export interface Reply {
-  status: number;
-  reason: string;
-  body: Buffer;
-  contentType?: string;
-  /** 401, 595 and the like are sent without a Content-Length (01-auth-no-token). */
-  omitLength?: boolean;
-  extraHeaders?: readonly (readonly [string, string])[];
-  close?: boolean;
-  /** Waited for before sending: the 3 s of a failed login. */
-  delay?: () => Promise<void>;
-  /** pvedaemon's own `Connection: close` shows in front of ours (15-node-fetch: `close, Keep-Alive`). */
-  upstreamClose?: boolean;
-}
+import {
+  encodeReply,
+  MAX_HEADER_BYTES,
+  parseHead,
+  wantsKeepAlive,
+  type Head,
+  type Reply,
+} from './httpWire.ts';
 
 /** What becomes of a request: an answer, a cut connection, nothing at all, or nothing until the connection idles out. */
 export type Outcome = Reply | 'reset' | 'hang' | 'silence';
@@ -53,11 +31,8 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-const MAX_HEADER_BYTES = 8192;
-const MAX_HEADERS = 63;
 /** A denied upload larger than this is cut off at once (15-node-fetch-upload-denied-sizes). */
 const DENIED_BODY_LIMIT = 520 * 1024;
-const REQUESTS_PER_CONNECTION = 100;
 
 export interface HttpServerOptions {
   host: string;
@@ -264,66 +239,4 @@ function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): voi
     buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk]);
     advance();
   });
-}
-
-function parseHead(text: string): Head | Reply | 'silence' {
-  const [requestLine = '', ...lines] = text.split('\r\n');
-  const match = /^(\S+) (\S+) HTTP\/(\d+)\.(\d+)$/.exec(requestLine);
-  if (match === null) return plainReply(506, 'http protocol version not supported');
-  const [, method = '', target = '', major = '', minor = ''] = match;
-  if (major !== '1') {
-    return plainReply(506, `http protocol version ${major}.${minor} not supported`);
-  }
-  if (text.length > MAX_HEADER_BYTES || lines.length > MAX_HEADERS) return 'silence';
-  const headers = new Map<string, string>();
-  for (const line of lines) {
-    const colon = line.indexOf(':');
-    if (colon <= 0) continue;
-    headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trimStart());
-  }
-  const length = Number(headers.get('content-length') ?? 0);
-  return {
-    method,
-    target,
-    version: `1.${minor}`,
-    headers,
-    contentLength: Number.isInteger(length) && length > 0 ? length : 0,
-  };
-}
-
-/** A reply of the HTTP layer: the reason is the body. */
-export function plainReply(status: number, reason: string, body = reason): Reply {
-  return { status, reason, body: Buffer.from(body), close: true };
-}
-
-function wantsKeepAlive(head: Head | null, reply: Reply, served: number): boolean {
-  if (head === null || reply.close === true || reply.status >= 400) return false;
-  if (served >= REQUESTS_PER_CONNECTION) return false;
-  const connection = (head.headers.get('connection') ?? '').toLowerCase();
-  if (head.version === '1.0') return connection.includes('keep-alive');
-  return !connection.includes('close');
-}
-
-function encodeReply(
-  reply: Reply,
-  wire: { version: string; keepAlive: boolean; gzip: boolean },
-): Buffer {
-  const date = new Date().toUTCString();
-  const compress = wire.gzip && reply.body.length > 1024 && reply.contentType !== undefined;
-  const body = compress ? gzipSync(reply.body) : reply.body;
-  const lines = [
-    `HTTP/${wire.version} ${reply.status} ${reply.reason}`,
-    'Cache-Control: max-age=0',
-    ...(reply.upstreamClose === true && wire.keepAlive ? ['Connection: close'] : []),
-    `Connection: ${wire.keepAlive ? 'Keep-Alive' : 'close'}`,
-    `Date: ${date}`,
-    'Pragma: no-cache',
-    ...(reply.extraHeaders ?? []).map(([name, value]) => `${name}: ${value}`),
-    'Server: pve-api-daemon/3.0',
-  ];
-  if (compress) lines.push('Content-Encoding: gzip');
-  if (reply.omitLength !== true) lines.push(`Content-Length: ${body.length}`);
-  if (reply.contentType !== undefined) lines.push(`Content-Type: ${reply.contentType}`);
-  lines.push(`Expires: ${date}`, '', '');
-  return Buffer.concat([Buffer.from(lines.join('\r\n'), 'utf8'), body]);
 }

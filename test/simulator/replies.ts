@@ -1,6 +1,6 @@
 import { listBody, Listing } from './core.ts';
 import type { ApiError } from './errors.ts';
-import { plainReply, type Reply } from './httpServer.ts';
+import { plainReply, type Reply } from './httpWire.ts';
 
 /** 200 with `data`; `close` after uploads, and in the manner of the asked formatter. */
 export function dataReply(data: unknown, format: string, close: boolean): Reply {

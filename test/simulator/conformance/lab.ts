@@ -206,3 +206,18 @@ async function pause(ms: number): Promise<void> {
     setTimeout(resolve, ms);
   });
 }
+
+/** Lets virtual time go on while answers are due, until `work` is done. */
+export async function passing<T>(lab: Lab, work: Promise<T>): Promise<T> {
+  let done = false;
+  const ended = work.finally(() => {
+    done = true;
+  });
+  const isDone = (): boolean => done;
+  while (!isDone()) {
+    await pause(1);
+    const due = lab.simulator.requests.slice(-30).some((request) => !request.answered);
+    if (due && !isDone()) await lab.clock.step();
+  }
+  return ended;
+}

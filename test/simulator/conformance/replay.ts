@@ -5,18 +5,14 @@ import {
   type CapturedResponse,
 } from './captures.ts';
 import type { Certificates } from '../certificates.ts';
-import { IDLE_MS, openLab, type Lab } from './lab.ts';
-import { replayBlocked, replayDenied, replayFetches, replayRace } from './observations.ts';
+import { openLab, type Lab } from './lab.ts';
+import { compareAnswer, contextOf } from './compare.ts';
+import { replayDenied, replayFetches } from './nodeClient.ts';
+import { replayBlocked, replayRace } from './observations.ts';
+import { replayPaused, replayPlain, replayRaw } from './rawReplay.ts';
 import { record, type Recorder } from './timeline.ts';
-import { differences, normaliseBody, normaliseText, type NormaliseContext } from './normalise.ts';
-import {
-  encodeRequest,
-  parseAnswer,
-  SECRET,
-  sendPlain,
-  type Answer,
-  type Reaction,
-} from './wire.ts';
+import { differences, normaliseText, type NormaliseContext } from './normalise.ts';
+import { encodeRequest, SECRET, type Reaction } from './wire.ts';
 
 /** One step of a session: an exchange to replay, or a set-up between two of them. */
 export type Step =
@@ -40,15 +36,6 @@ export type Verdict =
   | { name: string; verdict: 'reproduced' }
   | { name: string; verdict: 'differ'; differences: readonly string[] }
   | { name: string; verdict: 'exempt'; reason: string };
-
-const KNOWN_HEADERS = [
-  'Connection',
-  'Content-Type',
-  'Server',
-  'Cache-Control',
-  'Pragma',
-  'Content-Encoding',
-];
 
 /** Replays one session; a set-up that fails makes everything after it differ, and says so. */
 export async function replaySession(
@@ -197,51 +184,6 @@ function learnUpid(lab: Lab, capturedBody: string, reaction: Reaction): void {
   if (captured !== undefined && simulated !== undefined) lab.upids.set(captured, simulated);
 }
 
-function contextOf(lab: Lab, request: CapturedRequest | null): NormaliseContext {
-  return {
-    ...lab.chosen(),
-    path: (request?.path ?? '').replace(/^\/api2\/json/, '').replace(/\?.*$/, ''),
-  };
-}
-
-function compareAnswer(
-  lab: Lab,
-  request: CapturedRequest,
-  response: CapturedResponse,
-  reaction: Reaction,
-): string[] {
-  const expectsClose = !(response.statusLine ?? '').startsWith('HTTP/');
-  if (reaction === 'closed') return expectsClose ? [] : ['connection closed without an answer'];
-  if (expectsClose)
-    return [
-      `captured ${response.statusLine ?? 'no answer'}, simulated ${reaction.status} ${reaction.reason}`,
-    ];
-  const context = contextOf(lab, request);
-  const statusLine = `HTTP/${reaction.version} ${reaction.status} ${reaction.reason}`;
-  return [
-    ...differences(
-      normaliseText(response.statusLine ?? '', context),
-      normaliseText(statusLine, context),
-      'status line',
-    ),
-    ...compareHeaders(response.headers ?? {}, reaction),
-    ...differences(
-      normaliseBody(response.body ?? '', context),
-      normaliseBody(reaction.body, context),
-    ),
-  ];
-}
-
-function compareHeaders(captured: Readonly<Record<string, string>>, answer: Answer): string[] {
-  const found = KNOWN_HEADERS.flatMap((name) =>
-    differences(captured[name], answer.headers[name], `header ${name}`),
-  );
-  for (const name of ['Content-Length', 'Date', 'Expires', 'Location']) {
-    if (name in captured !== name in answer.headers) found.push(`header ${name}: only on one side`);
-  }
-  return found;
-}
-
 /** Long waits (a refused login, a silent agent, a lock) are part of the behaviour. */
 function compareElapsed(captured: number | null, simulated: number): string[] {
   if (captured === null || (captured < 2 && simulated < 2)) return [];
@@ -334,66 +276,4 @@ function normaliseRace(line: string, request: CapturedRequest, context: Normalis
   const newid = request.params?.['newid'];
   const text = normaliseText(line, context);
   return typeof newid === 'number' ? text.replaceAll(String(newid), '<newid>') : text;
-}
-
-/** Plain HTTP on the TLS port. */
-async function replayPlain(
-  lab: Lab,
-  capture: Extract<Capture, { kind: 'plain' }>,
-): Promise<string[]> {
-  const location = /\r\nLocation: https:\/\/([^/\r]+)(\S*)/.exec(capture.rawResponse);
-  const bytes = `GET ${location?.[2] ?? '/'} HTTP/1.1\r\nHost: ${location?.[1] ?? ''}\r\n\r\n`;
-  const reaction = await sendPlain(lab.simulator.port, Buffer.from(bytes));
-  return compareRaw(lab, capture.rawResponse, reaction);
-}
-
-/** The pauses shrink with the time that the server waits for more (5 s there, `IDLE_MS` here). */
-async function replayPaused(
-  lab: Lab,
-  capture: Extract<Capture, { kind: 'paused' }>,
-): Promise<string[]> {
-  const bytes = encodeRequest(
-    {
-      method: 'POST',
-      path: '/api2/json/nodes/pve1/storage/proxy-seeds/upload',
-      multipartParts: [
-        { name: 'content', data: 'iso' },
-        { name: 'filename', filename: 'slow.iso', data: '<374784 bytes>' },
-      ],
-    },
-    { text: (text) => text },
-  );
-  const reaction = await lab.sendWithPauses(
-    bytes,
-    capture.pausesSeconds.map((seconds) => (seconds * IDLE_MS) / 5),
-  );
-  if (!capture.rawResponse.startsWith('HTTP/')) {
-    return reaction === 'closed'
-      ? []
-      : [`captured a closed connection, simulated ${reaction.status} ${reaction.reason}`];
-  }
-  return compareRaw(lab, capture.rawResponse, reaction);
-}
-
-async function replayRaw(lab: Lab, capture: Extract<Capture, { kind: 'raw' }>): Promise<string[]> {
-  const bytes = Buffer.from(capture.rawRequest.replace('<secret>', SECRET), 'latin1');
-  const { reaction } = await lab.exchange(Object.keys(lab.simulator.urls)[0] ?? '', bytes);
-  return compareRaw(lab, capture.rawResponse, reaction);
-}
-
-function compareRaw(lab: Lab, captured: string, reaction: Reaction): string[] {
-  const expected = parseAnswer(Buffer.from(captured, 'utf8'), true);
-  if (expected === null)
-    return reaction === 'closed' ? [] : ['captured silence, simulated an answer'];
-  if (reaction === 'closed') return ['connection closed without an answer'];
-  const context = contextOf(lab, null);
-  return [
-    ...differences(
-      normaliseText(`HTTP/${expected.version} ${expected.status} ${expected.reason}`, context),
-      normaliseText(`HTTP/${reaction.version} ${reaction.status} ${reaction.reason}`, context),
-      'status line',
-    ),
-    ...compareHeaders(expected.headers, reaction),
-    ...differences(normaliseBody(expected.body, context), normaliseBody(reaction.body, context)),
-  ];
 }

@@ -12,6 +12,7 @@ import { storageEndpoints } from './storage.ts';
 import { taskEndpoints } from './tasks.ts';
 import { templateEndpoints } from './template.ts';
 import { uploadEndpoints } from './upload.ts';
+import { volumeEndpoints } from './volume.ts';
 import { vmConfigWriteEndpoints } from './vmConfigWrite.ts';
 import { vmReadEndpoints } from './vmRead.ts';
 
@@ -22,6 +23,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...nodeEndpoints,
   ...taskEndpoints,
   ...storageEndpoints,
+  ...volumeEndpoints,
   ...uploadEndpoints,
   ...vmReadEndpoints,
   ...vmConfigWriteEndpoints,

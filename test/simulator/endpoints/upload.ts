@@ -4,7 +4,7 @@ import { ConnectionClosed, dieWith, paramError } from '../errors.ts';
 import { common } from '../schema.ts';
 import { storedFileName } from '../uploadParser.ts';
 import type { Volume } from '../volumes.ts';
-import { isoVolume } from './storage.ts';
+import { isoVolume } from './volume.ts';
 
 export const uploadEndpoints: readonly Endpoint[] = [
   {

@@ -1,0 +1,185 @@
+import { ONE, TWO, DESCRIPTION, setup, at, task, asAdmin, edit } from './clusterSteps.ts';
+import type { Step } from './replay.ts';
+
+/** How root made the templates, and the uploads of a first run; only `GET /cluster/tasks` still shows them. */
+export const history: readonly Step[] = [
+  setup('the templates are made', async (lab) => {
+    const past = [
+      ['pve1', 'qmdestroy', '150', 'root@pam'],
+      ['pve1', 'qmcreate', '9002', 'root@pam'],
+      ['pve1', 'qmtemplate', '9002', 'root@pam'],
+      ['pve2', 'qmcreate', '9003', 'root@pam'],
+      ['pve2', 'qmtemplate', '9003', 'root@pam'],
+      ['pve1', 'imgcopy', '', 'proxy-operator@pve!operator'],
+      ['pve1', 'imgcopy', '', 'proxy-operator@pve!operator'],
+    ] as const;
+    for (const [host, type, id, authId] of past) {
+      const { tasks } = lab.simulator.core;
+      await lab.ended(tasks.start({ node: host, type, id, authId }, () => Promise.resolve()));
+    }
+  }),
+];
+
+/** Captures about proxying, and what happened between them. */
+export const proxying: readonly Step[] = [
+  '30-resources-all-both-up',
+  '30-resources-node-both-up',
+  '30-resources-storage-both-up',
+  '30-resources-vm-both-up',
+  '30-node-status-pve2-via-pve1',
+  '30-proxied-clone',
+  '30-proxied-config',
+  '30-proxied-put-config-bad',
+  '30-proxied-status-current',
+  '30-proxied-put-config',
+  '30-wrong-node-config',
+  '30-wrong-node-status',
+  { replay: '30-proxied-wrong-secret', secret: '00000000-0000-4000-8000-00000000dead' },
+  '30-proxied-resize',
+  '30-proxied-upload-nonshared',
+  '30-proxied-content-pve2',
+  '30-proxied-put-ide2',
+  task('start 201', 'POST', `${TWO}/201/status/start`),
+  setup('start 201 again', async (lab) => {
+    const upid = await lab.task('POST', `${TWO}/201/status/start`);
+    lab.adopt(
+      'UPID:pve2:000004ED:0009950C:6B0C3BB7:qmstart:201:proxy-operator@pve!operator:',
+      upid,
+    );
+  }),
+  '30-cluster-tasks',
+  '30-task-status-wrong-node',
+  '30-task-log-wrong-node',
+  '30-task-status-localhost',
+  '30-proxied-agent',
+  '30-wrong-node-agent',
+  '30-proxied-status-current-running',
+  '30-resources-vm-pve2-running',
+  '30-wrong-node-start',
+  '30-proxied-stop',
+  '30-wrong-node-put-config',
+  '30-wrong-node-destroy',
+  '30-delete-iso-on-wrong-node',
+  '30-content-pve2-after-delete-on-wrong-node',
+  setup('a round of pvestatd', async (lab) => {
+    lab.simulator.refreshStats();
+    await Promise.resolve();
+  }),
+  '30-destroy-proxied',
+  '30-delete-iso-proxied',
+  setup('a seed on the shared storage', (lab) => lab.upload('shared-images', 'seed-s.iso')),
+  '30-content-shared-pve2',
+  '30-upload-big-to-pve2',
+  '30-delete-big',
+];
+
+/** Captures about targets, and what happened between them. */
+export const targets: readonly Step[] = [
+  setup('the shared seed is removed', (lab) =>
+    lab.task('DELETE', '/nodes/pve2/storage/shared-images/content/shared-images:iso/seed-s.iso'),
+  ),
+  at('14:51:26'),
+  task('201 is made again', 'POST', `${TWO}/9003/clone`, { newid: 201, name: 'egress-b' }),
+  at('14:51:27'),
+  '30-clone-newid-on-other-node',
+  task('the VMID of a template of pve1', 'POST', `${TWO}/9003/clone`, { newid: 9001 }),
+  '30-clone-template-wrong-node',
+  '30-clone-target-local-full',
+  '30-clone-target-local-full-storage-shared',
+  '30-clone-target-local-full-storage-local',
+  '30-clone-target-shared-linked-storage',
+  '30-clone-target-shared-full-storage-local',
+  '30-clone-target-unknown-node',
+  { watch: '30-clone-target-shared-linked-timeline' },
+  task('204: linked, target pve2', 'POST', `${ONE}/9002/clone`, {
+    newid: 204,
+    name: 'egress-t',
+    description: DESCRIPTION,
+    target: 'pve2',
+  }),
+  '30-clone-target-resources-after',
+  { replay: '30-clone-target-shared-full-ok', withoutTask: true },
+  { watch: '30-clone-target-shared-full-timeline' },
+  '30-clone-target-shared-full-ok-task-status',
+  '30-clone-target-shared-full-ok-task-log',
+  '30-upload-t',
+  edit('the shared template gets an ISO of a local storage', 9002, {
+    ide2: 'proxy-seeds:iso/t.iso,media=cdrom,size=366K',
+    boot: 'order=scsi0;ide2',
+  }),
+  '30-clone-target-template-with-local-iso',
+  '30-clone-target-template-with-local-iso-full',
+  '30-clone-no-target-template-with-local-iso',
+  '30-clone-no-target-template-with-local-iso-config',
+  edit('and loses it again', 9002, { ide2: null, boot: 'order=scsi0' }),
+  at('14:52:47'),
+  '30-clone-race-two-nodes',
+  '30-clone-409-nextid',
+];
+
+/** Captures about migrations, and what happened between them. */
+export const migrations: readonly Step[] = [
+  at('14:53:20'),
+  '30-migrate-no-privilege',
+  '30-migrate-preconditions-shared',
+  { watch: '30-migrate-offline-shared-timeline' },
+  '30-migrate-offline-shared',
+  '30-migrate-after-config-old-node',
+  '30-migrate-wrong-node',
+  '30-migrate-to-same-node',
+  task('start 204 under its old node', 'POST', `${TWO}/204/status/start`),
+  '30-upload-seed-204',
+  '30-put-ide2-local',
+  '30-migrate-preconditions-local-iso',
+  { watch: '30-migrate-offline-local-iso-timeline' },
+  '30-migrate-offline-local-iso',
+  '30-upload-seed-204-pve2',
+  '30-migrate-offline-local-iso-same-file-on-target',
+  task('start 204', 'POST', `${ONE}/204/status/start`),
+  '30-migrate-preconditions-local-iso-running',
+  '30-migrate-running-without-online',
+  '30-migrate-online-local-iso',
+  '30-migrate-online-local-iso-task-status',
+  '30-migrate-online-local-iso-task-log',
+  '30-migrate-online-local-iso-with-local-disks',
+  '30-put-ide2-none',
+  '30-config-ide2-none',
+  at('14:53:48.9'),
+  { watch: '30-migrate-online-shared-timeline' },
+  { replay: '30-migrate-online-shared', withoutTask: true },
+  '30-during-migrate-config',
+  '30-during-migrate-status-source',
+  '30-during-migrate-status-target',
+  '30-during-migrate-put-config',
+  setup('stop 204 while it migrates', (lab) => lab.call('POST', `${ONE}/204/status/stop`)),
+  '30-during-migrate-start',
+  '30-during-migrate-resize',
+  '30-during-migrate-destroy',
+  '30-during-migrate-agent',
+  '30-migrate-online-shared-task-status',
+  '30-migrate-online-shared-task-log',
+  '30-upload-shared-seed-204',
+  '30-put-ide2-shared',
+  '30-migrate-preconditions-shared-iso-running',
+  '30-migrate-online-shared-iso',
+  '30-config-after-migrate-shared-iso',
+  '30-migrate-online-back',
+  '30-migrate-preconditions-local-disk',
+  '30-migrate-offline-local-linked',
+  task('211: full clone on pve2', 'POST', `${TWO}/9003/clone`, {
+    newid: 211,
+    full: 1,
+    name: 'egress-l',
+    description: 'template on pve2 local storage',
+  }),
+  at('14:55:41.7'),
+  { watch: '30-migrate-offline-local-full-timeline' },
+  '30-migrate-offline-local-full',
+  '30-destroy-211',
+  '30-destroy-208',
+  task('destroy 209', 'DELETE', `${TWO}/209`, { purge: 1 }),
+  '30-migrate-target-unknown',
+  '30-migrate-template-shared',
+  '30-clone-template-moved',
+  asAdmin('the template comes back', `${TWO}/9002/migrate`, { target: 'pve1' }),
+];
