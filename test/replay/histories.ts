@@ -1,5 +1,5 @@
 /** Recorded histories: `testdata/histories/<release>/<what happens>.json`, as Temporal's own tools write them. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -59,6 +59,14 @@ export function writeHistory(release: string, name: string, history: RecordedHis
   const text = `{"events":[\n${lines.join(',\n')}\n]}\n`;
   writeFileSync(join(historiesFolder, release, `${name}.json`), text);
   return text.length;
+}
+
+/** Removes a release's histories of stories that are told no more. */
+export function removeOthers(release: string, names: readonly string[]): void {
+  const path = join(historiesFolder, release);
+  for (const file of readdirSync(path)) {
+    if (!names.includes(basename(file, '.json'))) rmSync(join(path, file));
+  }
 }
 
 /** Who recorded it and on which machine is nobody's business, and replay asks for none of it. */

@@ -5,7 +5,7 @@
 import { printLine, runProgram, UserError } from '../../deploy/dev/program.ts';
 import { FakeWorld } from '../support/fakeWorld.ts';
 import { prepareWorkflowServer, tellStory } from '../support/workflowHarness.ts';
-import { currentRelease, parseHistory, writeHistory } from './histories.ts';
+import { currentRelease, parseHistory, removeOthers, writeHistory } from './histories.ts';
 import type { Keep, RecordedStory, Recording } from './recordedStory.ts';
 import { showHistory } from './showHistory.ts';
 import { changingStories } from './stories/changing.ts';
@@ -23,15 +23,19 @@ runProgram(async () => {
     throw new UserError(`There is no story ${unknown.join(', ')}; there are ${known}.`);
   }
   await prepareWorkflowServer();
+  const release = currentRelease();
+  const kept: string[] = [];
   for (const [name, record] of recordings) {
-    if (names.length === 0 || names.includes(name)) await record(keepAs(currentRelease()), name);
+    if (names.length === 0 || names.includes(name)) await record(keepAs(release, kept), name);
   }
+  if (names.length === 0) removeOthers(release, kept);
   return 0;
 });
 
-function keepAs(release: string): Keep {
+function keepAs(release: string, kept: string[]): Keep {
   return (name, json) => {
     const history = parseHistory(json);
+    kept.push(name);
     const bytes = writeHistory(release, name, history);
     printLine(
       `${release}/${name}: ${history.events.length} events, ${Math.ceil(bytes / 1_024)} KiB`,

@@ -104,6 +104,15 @@ export const removingStories: RecordedStory[] = [
     },
   },
   {
+    name: 'deletedBeforeItWasClaimed',
+    world: (world) => {
+      world.desired = null;
+    },
+    tell: async ({ handle }) => {
+      await handle.result();
+    },
+  },
+  {
     name: 'deletedAfterLostWorkflow',
     world: (world) => {
       const name = 'proxy-p1-abcdef-11111111-eeee';
