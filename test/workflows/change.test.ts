@@ -136,6 +136,7 @@ describe('a change of what is wanted', () => {
     await tellStory(world, async (story) => {
       await story.until(cloning.reached, 'the clone running');
       await story.changed({ paused: true });
+      await story.until(() => world.status?.observedGeneration === 2, 'the pause taken in');
       cloning.open();
       await story.until(() => world.status?.message.startsWith('paused') === true, 'paused');
       await story.skip(60_000);
