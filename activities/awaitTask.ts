@@ -93,7 +93,8 @@ function ended(
     return { warnings: 0 };
   }
   // A failed clone takes its VMID's config along, so a new one starts with a fresh look for a VMID.
-  if (kind !== 'clone' || error.errorClass === 'Permanent') throw error;
-  const facts = { ...error.facts, goBack: true };
-  throw new ProviderError('Transient', error.message, facts, error.cause);
+  const goBack = kind === 'clone' && error.errorClass !== 'Permanent';
+  const facts = { ...error.facts, taskEnded: true, ...(goBack ? { goBack } : {}) };
+  const errorClass = goBack ? 'Transient' : error.errorClass;
+  throw new ProviderError(errorClass, error.message, facts, error.cause);
 }

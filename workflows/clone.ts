@@ -2,10 +2,11 @@
 import { unknownOutcomeSlackMs } from './contract/budgets.ts';
 import type { VmRecord } from './contract/proxy.ts';
 import type { AllocateVmidResult, Plan } from './contract/steps.ts';
-import { awaitTask, write } from './finished.ts';
+import { awaitTask, isTaskEnd, write } from './finished.ts';
 import { StepFailed, type Life } from './life.ts';
-import { placeOfPlan, plannedVm } from './vmRecord.ts';
+import { placeOf, placeOfPlan, plannedVm } from './vmRecord.ts';
 
+type Place = ReturnType<typeof placeOf>;
 type Found<K extends AllocateVmidResult['kind']> = Extract<AllocateVmidResult, { kind: K }>;
 
 /** Sends the clone and waits for its task. Throws StepFailed; an answer that never came is noted in the record. */
@@ -18,9 +19,9 @@ export async function clone(life: Life, plan: Plan, found: Found<'vacant'>): Pro
   state.cloneEverSent = true;
   await write(async () => {
     vm.cloneUpid = await submit(life, plan, vm);
-    if (!plan.abortClones) await awaitClone(life, plan, vm);
+    if (!plan.abortClones) await awaitClone(life, placeOfPlan(plan), vm);
   });
-  await awaitClone(life, plan, vm);
+  await awaitClone(life, placeOfPlan(plan), vm);
   vm.node = plan.node;
   return vm;
 }
@@ -43,34 +44,52 @@ async function submit(life: Life, plan: Plan, vm: VmRecord): Promise<string | nu
 
 /** A VMID that looks vacant after a clone of unknown outcome counts as vacant only when the request is over. */
 function refuseWhileUnknown(before: VmRecord | null, vmid: number): void {
-  if (before?.vmid !== vmid || before.cloneUnknownAtMs === null) return;
-  const untilMs = before.cloneUnknownAtMs + before.requestBoundMs + unknownOutcomeSlackMs;
-  if (Date.now() >= untilMs) return;
-  throw new StepFailed('cloneTemplate', {
+  if (before?.vmid !== vmid) return;
+  const openMs = openForMs(before.cloneUnknownAtMs, before);
+  if (openMs > 0) throw stillOpen(before, openMs);
+}
+
+function stillOpen({ vmid }: VmRecord, openMs: number): StepFailed {
+  return new StepFailed('cloneTemplate', {
     kind: 'failed',
     errorClass: 'Transient',
     message: `the clone to VM ${vmid} ended without an answer; it may still appear`,
-    facts: {
-      reason: 'CloneOutcomeUnknown',
-      scope: 'provider',
-      vmid,
-      retryAfterMs: untilMs - Date.now(),
-    },
+    facts: { reason: 'CloneOutcomeUnknown', scope: 'provider', vmid, retryAfterMs: openMs },
   });
 }
 
+/** How much longer a request that ended without an answer (at `unknownAtMs`) may still take effect. */
+export function openForMs(unknownAtMs: number | null, { requestBoundMs }: VmRecord): number {
+  if (unknownAtMs === null) return 0;
+  return unknownAtMs + requestBoundMs + unknownOutcomeSlackMs - Date.now();
+}
+
+/** A clone of this VM may still make it appear, so that it is not listed proves nothing yet. */
+export function cloneIsOpen(vm: VmRecord): boolean {
+  return vm.cloneUpid !== null || openForMs(vm.cloneUnknownAtMs, vm) > 0;
+}
+
+/** Waits until the clone can make nothing appear any more. Throws StepFailed while nobody can tell. */
+export async function closeClone(life: Life, vm: VmRecord): Promise<void> {
+  const openMs = openForMs(vm.cloneUnknownAtMs, vm);
+  if (openMs > 0) throw stillOpen(vm, openMs);
+  try {
+    await awaitClone(life, placeOf(vm), vm);
+  } catch (error) {
+    if (!(error instanceof StepFailed) || vm.cloneUpid !== null) throw error;
+  }
+}
+
 /** Waits for the clone task, if its end was not seen yet. A clone that failed is looked at afresh. */
-async function awaitClone(life: Life, plan: Plan, vm: VmRecord): Promise<void> {
+async function awaitClone(life: Life, place: Place, vm: VmRecord): Promise<void> {
   const { cloneUpid: upid } = vm;
   if (upid === null) return;
   try {
-    await awaitTask(life, plan, 'clone', vm.vmid, upid);
+    await awaitTask(life, place, 'clone', vm.vmid, upid);
     vm.cloneUpid = null;
   } catch (error) {
-    // Out of time means still running; every other end is an end.
-    if (error instanceof StepFailed && error.failure.facts.reason !== 'BudgetExceeded') {
-      vm.cloneUpid = null;
-    }
+    // Out of time, or not to be asked about, means that it may go on.
+    if (isTaskEnd(error)) vm.cloneUpid = null;
     throw error;
   }
 }
@@ -83,6 +102,6 @@ export async function followClone(life: Life, plan: Plan, found: Found<'cloning'
   vm.cloneUpid = found.upid;
   state.next = vm;
   state.cloneEverSent = true;
-  const wait = (): Promise<void> => awaitClone(life, plan, vm);
+  const wait = (): Promise<void> => awaitClone(life, placeOfPlan(plan), vm);
   await (plan.abortClones ? wait() : write(wait));
 }

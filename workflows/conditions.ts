@@ -48,6 +48,9 @@ function provisionedCondition(state: ProxyState): Condition {
     return condition('Provisioned', 'True', 'AddressKnown', `the address is ${addressOf(state)}`);
   }
   const trouble = shownTrouble(state);
+  if (state.deleting && !trouble) {
+    return condition('Provisioned', 'False', 'Deleting', 'the VM is being removed');
+  }
   return trouble
     ? condition('Provisioned', 'False', trouble.reason, describe(trouble))
     : condition('Provisioned', 'False', 'Provisioning', 'the VM is being made');

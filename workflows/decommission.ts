@@ -1,8 +1,10 @@
 /** Taking a VM away: stop → destroy → seed. Each answer is proven by a fresh look of the next step. */
 import type { VmRecord } from './contract/proxy.ts';
 import type { DestroyPurpose, StopVmInput } from './contract/steps.ts';
-import { awaitTask, write } from './finished.ts';
+import { cloneIsOpen, closeClone, openForMs } from './clone.ts';
+import { awaitTask, isTaskEnd, write } from './finished.ts';
 import { StepFailed, type Life } from './life.ts';
+import { awaitUpload } from './provision.ts';
 import { addEvent, retire, type Removal } from './state.ts';
 import { listedVm, placeOf } from './vmRecord.ts';
 
@@ -18,6 +20,11 @@ export async function decommission(life: Life, removal: Removal): Promise<void> 
     try {
       await stop(life, removal);
       await destroy(life, removal);
+      if (cloneIsOpen(vm)) {
+        await closeClone(life, vm);
+        await stop(life, removal);
+        await destroy(life, removal);
+      }
     } catch (error) {
       if (!isLeftover(error)) throw error;
       return leave(life, removal, error.message);
@@ -56,7 +63,14 @@ async function stop(life: Life, removal: Removal): Promise<void> {
   const result = await write(() =>
     life.step('stopVm', inputOf(life, removal), { ...placeOf(vm), summary: `stop VM ${vm.vmid}` }),
   );
+  if (result.kind !== 'gone') closed(vm);
   if (result.kind === 'task') await awaitTask(life, placeOf(vm), 'stop', vm.vmid, result.upid);
+}
+
+/** It has appeared and is not being cloned any more, so its clone is over. */
+function closed(vm: VmRecord): void {
+  vm.cloneUpid = null;
+  vm.cloneUnknownAtMs = null;
 }
 
 /** Asks until the VM is proven gone; a task that ended well is not proof. */
@@ -85,6 +99,23 @@ function stillThere(step: 'destroyVm' | 'deleteSeed', vm: VmRecord, message: str
   });
 }
 
+function mayStillAppear(vm: VmRecord, node: string, openMs: number): StepFailed {
+  const { seedFile, provider, vmid } = vm;
+  return new StepFailed('deleteSeed', {
+    kind: 'failed',
+    errorClass: 'Transient',
+    message: `the upload of ${seedFile} to ${node} ended without an answer; it may still appear`,
+    facts: {
+      reason: 'UploadNotConfirmed',
+      scope: 'provider',
+      provider,
+      node,
+      vmid,
+      retryAfterMs: openMs,
+    },
+  });
+}
+
 async function deleteSeed(life: Life, removal: Removal, node: string): Promise<void> {
   const { vm } = removal;
   const input = {
@@ -102,7 +133,16 @@ async function deleteSeed(life: Life, removal: Removal, node: string): Promise<v
         summary: `delete ${vm.seedFile} on ${node}`,
       }),
     );
+    if (result.kind === 'gone' && vm.seedUpid !== null) {
+      // Cut short by a change of mind; until the task has ended the seed may still appear.
+      await awaitUpload(life, placeOf(vm), vm).catch((error: unknown) => {
+        if (!isTaskEnd(error)) throw error;
+      });
+      continue;
+    }
     if (result.kind === 'gone') {
+      const openMs = openForMs(vm.seedUnknownAtMs, vm);
+      if (openMs > 0) throw mayStillAppear(vm, node, openMs);
       removal.seedGoneFrom.push(node);
       return;
     }

@@ -2,7 +2,7 @@
 import { CancellationScope, CancelledFailure } from '@temporalio/workflow';
 import { waitBudgets, type WaitKind } from './contract/budgets.ts';
 import type { SubmitResult } from './contract/steps.ts';
-import type { Life } from './life.ts';
+import { StepFailed, type Life } from './life.ts';
 
 /** A request that changes something is never cut in half: a cancelled scope ends after it, not in it. */
 export async function write<T>(submit: () => Promise<T>): Promise<T> {
@@ -52,4 +52,11 @@ export async function awaitTask(
   } finally {
     life.state.upid = null;
   }
+}
+
+/** A failed wait after which the task does nothing any more. Out of time, or not to be asked about, is no end. */
+export function isTaskEnd(error: unknown): error is StepFailed {
+  if (!(error instanceof StepFailed)) return false;
+  const { taskEnded, reason } = error.failure.facts;
+  return taskEnded === true || reason === 'TaskUnknown';
 }

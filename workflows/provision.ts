@@ -3,9 +3,9 @@
  * fresh look (`allocateVmid`), so a failure anywhere simply runs it again and finds what is there.
  */
 import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
-import type { AllocateVmidResult, Plan, SubmitResult } from './contract/steps.ts';
+import type { AllocateVmidResult, Plan, UploadSeedResult } from './contract/steps.ts';
 import { clone, followClone } from './clone.ts';
-import { finished, write } from './finished.ts';
+import { awaitTask, finished, isTaskEnd, write } from './finished.ts';
 import { StepFailed, type Life } from './life.ts';
 import { addEvent, retire, type ProxyState } from './state.ts';
 import { placeOfPlan, plannedVm, refOf } from './vmRecord.ts';
@@ -123,18 +123,8 @@ async function bringUp(life: Life, plan: Plan, vm: VmRecord, power: string): Pro
 
 async function upload(life: Life, plan: Plan, vm: VmRecord): Promise<void> {
   const { ref } = life.state;
-  let seedBytes = 0;
-  await finished(life, plan, 'upload', vm, async (): Promise<SubmitResult> => {
-    if (!vm.seedNodes.includes(vm.node)) vm.seedNodes.push(vm.node);
-    const uploaded = await life.step(
-      'uploadSeed',
-      { ref, plan, vm: refOf(vm) },
-      { ...placeOfPlan(plan), summary: `upload ${plan.seedFile} to ${vm.node}` },
-    );
-    if (!vm.seedNodes.includes(uploaded.node)) vm.seedNodes.push(uploaded.node);
-    seedBytes = uploaded.bytes;
-    return uploaded;
-  });
+  const { bytes: seedBytes } = await write(() => uploadOnce(life, plan, vm));
+  await awaitUpload(life, placeOfPlan(plan), vm);
   await write(() =>
     life.step(
       'configureVm',
@@ -143,6 +133,41 @@ async function upload(life: Life, plan: Plan, vm: VmRecord): Promise<void> {
     ),
   );
   vm.protectionInherited = false;
+}
+
+/** Waits for the upload's task, if its end was not seen yet. */
+export async function awaitUpload(
+  life: Life,
+  place: ReturnType<typeof placeOfPlan>,
+  vm: VmRecord,
+): Promise<void> {
+  if (vm.seedUpid === null) return;
+  try {
+    await awaitTask(life, place, 'upload', vm.vmid, vm.seedUpid);
+    vm.seedUpid = null;
+  } catch (error) {
+    if (isTaskEnd(error)) vm.seedUpid = null;
+    throw error;
+  }
+}
+
+/** An upload without an answer may still make the seed appear; the record says since when. */
+async function uploadOnce(life: Life, plan: Plan, vm: VmRecord): Promise<UploadSeedResult> {
+  if (!vm.seedNodes.includes(vm.node)) vm.seedNodes.push(vm.node);
+  try {
+    const uploaded = await life.step(
+      'uploadSeed',
+      { ref: life.state.ref, plan, vm: refOf(vm) },
+      { ...placeOfPlan(plan), summary: `upload ${plan.seedFile} to ${vm.node}` },
+    );
+    if (!vm.seedNodes.includes(uploaded.node)) vm.seedNodes.push(uploaded.node);
+    vm.seedUpid = uploaded.upid;
+    return uploaded;
+  } catch (error) {
+    const unknown = error instanceof StepFailed && error.failure.facts.outcomeUnknown === true;
+    if (unknown) vm.seedUnknownAtMs = Date.now();
+    throw error;
+  }
 }
 
 /** A lock that no token can clear: the VMID is left to a person, the line goes on with the next one. */

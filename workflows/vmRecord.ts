@@ -7,6 +7,8 @@ const unknownYet = {
   diskKeys: [],
   cloneUpid: null,
   cloneUnknownAtMs: null,
+  seedUpid: null,
+  seedUnknownAtMs: null,
   protectionInherited: false,
   startedAtMs: null,
 } as const;

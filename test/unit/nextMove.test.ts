@@ -23,6 +23,8 @@ function vm(vmid: number, specHash: string, changes: Partial<VmRecord> = {}): Vm
     cloneSent: true,
     cloneUpid: null,
     cloneUnknownAtMs: null,
+    seedUpid: null,
+    seedUnknownAtMs: null,
     protectionInherited: false,
     everReady: false,
     startedAtMs: null,

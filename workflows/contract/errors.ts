@@ -84,6 +84,8 @@ export interface FailureFacts {
   retryAfterMs?: number;
   /** Whether a write may have been carried out although it failed (design §5, unknown outcomes). */
   outcomeUnknown?: boolean;
+  /** The awaited task has ended, so nothing it does is still to come. */
+  taskEnded?: boolean;
   /** The line (or decommission) starts again from its fresh look instead of repeating this step. */
   goBack?: boolean;
 }

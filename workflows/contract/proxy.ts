@@ -71,6 +71,9 @@ export interface VmRecord {
   cloneUpid: string | null;
   /** When the last POST clone ended without a clear answer (epoch ms), else null. */
   cloneUnknownAtMs: number | null;
+  /** The same two of the last upload of its seed. */
+  seedUpid: string | null;
+  seedUnknownAtMs: number | null;
   /** The template was protected, so the clone is until `configureVm` clears it. */
   protectionInherited: boolean;
   everReady: boolean;
