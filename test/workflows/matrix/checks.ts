@@ -1,13 +1,14 @@
 /** What must hold at the end of every story, whatever happened in it. */
 import assert from 'node:assert/strict';
 import type { Vm } from '../../simulator/cluster.ts';
-import type { Story } from './story.ts';
+import { queryPauseMs, type Story } from './story.ts';
 import { machines } from './world.ts';
 
 /** One VM that serves, made as the spec says, with one seed; nothing else of ours. */
 export async function expectOneVm(story: Story): Promise<void> {
   const { world, status } = story;
-  await story.until(async () => (await story.state()).removals.length === 0, 'nothing to remove');
+  const isSettled = async (): Promise<boolean> => (await story.state()).removals.length === 0;
+  await story.until(isSettled, 'nothing to remove', queryPauseMs);
   const [vm, ...others] = withoutLeftovers(story);
   assert.ok(vm, 'a VM');
   assert.deepEqual(

@@ -1,8 +1,8 @@
 /** The columns of the matrix that people and processes cause: lost workers, deletions, changed specs, pauses. */
 import assert from 'node:assert/strict';
 import type { Row } from './rows.ts';
-import type { MatrixStep } from './stepWorker.ts';
-import type { Story, Tamper } from './story.ts';
+import { muted, type MatrixStep } from './stepWorker.ts';
+import { queryPauseMs, type Story, type Tamper } from './story.ts';
 
 export interface Course {
   /** VMs of the Proxy that may exist at one time. */
@@ -70,15 +70,21 @@ async function amid(
   go: () => Promise<unknown>,
   act: () => Promise<void>,
 ): Promise<unknown> {
-  const { faults } = story.world.simulator;
-  const rule =
-    proxmox === null ? null : faults.push({ ...proxmox, action: { kind: 'slow', seconds: 20 } });
+  const { faults, requests } = story.world.simulator;
+  const seen = requests.length;
   let ended = false;
   const run = go().finally(() => {
     ended = true;
   });
   run.catch(() => undefined);
-  await story.until(() => ended || rule === null || rule.hits > 0, 'the step sends its request');
+  // After the rules of a fault, which acts first.
+  if (proxmox !== null) faults.push({ ...proxmox, action: { kind: 'slow', seconds: 20 } });
+  const isSent = (): boolean =>
+    proxmox === null ||
+    requests
+      .slice(seen)
+      .some(({ method, path }) => method === proxmox.method && proxmox.path.test(path));
+  await story.until(() => ended || isSent(), 'the step sends its request');
   await act();
   return run;
 }
@@ -89,13 +95,12 @@ const frozenAtItsWrite: Disturbance = {
   begin: (story, step) => {
     const done = Promise.withResolvers<void>();
     let came = false;
-    story.tamper(step, async ({ input }, go) => {
+    story.tamper(step, async (_visit, go) => {
       if (came) return go();
       came = true;
-      const old = story.worker();
-      const ice = old.freeze();
+      const ice = story.worker().freeze();
+      const late = muted(go);
       story.replaceWorker();
-      const late = old.runMuted(step, input);
       const outcome = late.then(
         () => 'sent',
         (error: unknown) => String(error),
@@ -153,6 +158,7 @@ async function unpauseLater(story: Story): Promise<void> {
   await story.until(
     async () => story.ended() || (paused() && (await story.state()).step === null),
     'the pause is in force',
+    queryPauseMs,
   );
   if (story.ended()) return;
   const writes = (): number => simulator.requests.filter(({ method }) => method !== 'GET').length;
@@ -177,8 +183,8 @@ export const disturbances: readonly Disturbance[] = [
     story.replaceWorker();
     return lost(story);
   }),
-  disturbance('worker killed after', always, (story) => async ({ step, input }) => {
-    await story.worker().runMuted(step, input);
+  disturbance('worker killed after', always, (story) => async (_visit, go) => {
+    await muted(go).catch(() => undefined);
     story.replaceWorker();
     return lost(story);
   }),

@@ -65,6 +65,8 @@ export const faults: readonly Fault[] = [
   ),
   proxmox('hang', 'any', { kind: 'hang', when: 'before' }, 'Timeout', ...unsettled),
   proxmox('hang when done', 'write', { kind: 'hang', when: 'after' }, 'Timeout', ...unsettled),
+  // Nobody waits any more when it is carried out, 0.2 s after the bound of 1 s.
+  proxmox('done after its bound', 'write', { kind: 'slow', seconds: 120 }, 'Timeout', ...unsettled),
   proxmox('malformed', 'any', { kind: 'malformed' }, 'ApiError', ...unsettled),
   proxmox('slow', 'any', { kind: 'slow', seconds: 30 }),
   proxmox(

@@ -2,7 +2,7 @@
 import type { Fault } from './faults.ts';
 import type { Row } from './rows.ts';
 import type { MatrixStep } from './stepWorker.ts';
-import type { Story, Tamper } from './story.ts';
+import { queryPauseMs, type Story, type Tamper } from './story.ts';
 
 export interface Met {
   hits: () => number;
@@ -105,10 +105,11 @@ export async function lastAndLift(
 ): Promise<Read> {
   await story.until(() => met.hits() > 0 || over(), `${step} meets «${fault.name}»`);
   let read: Read = null;
-  await story.until(async () => {
+  const readIt = async (): Promise<boolean> => {
     read = await readTrouble(story, step, fault);
     return read !== null || over();
-  }, `the status says why ${step} does not go on`);
+  };
+  await story.until(readIt, `the status says why ${step} does not go on`, queryPauseMs);
   met.lift();
   return read;
 }
@@ -127,8 +128,9 @@ async function readTrouble(story: Story, step: MatrixStep, fault: Fault): Promis
       (one) => known.includes(one.reason) && /\(\w+, attempt \d+/.test(one.message),
     );
   if (told !== undefined && waitingFor !== null) return { reason: told.reason, waitingFor };
-  // Without them no status is made, or none is written.
-  const untold = step === 'claimProxy' || step === 'publishStatus';
+  // Without these no status is made, or none is written; and an object that is gone has none.
+  const untold =
+    step === 'claimProxy' || step === 'publishStatus' || story.world.records.object === null;
   if (!untold || waitingFor === null || !message.includes(`(${step}, attempt`)) return null;
   return { reason: waitingFor, waitingFor };
 }

@@ -18,8 +18,6 @@ export type MatrixStep = Exclude<StepName, 'probeProxies'>;
 
 export interface StepWorker {
   run(step: MatrixStep, input: unknown): Promise<unknown>;
-  /** The same while Temporal hears nothing of this process. */
-  runMuted(step: MatrixStep, input: unknown): Promise<unknown>;
   /** Writes wait from now on; the result tells when one does. */
   freeze(): { reached: () => boolean; thaw: () => void };
   close(): Promise<void>;
@@ -79,7 +77,6 @@ export function createStepWorker(
   };
   return {
     run,
-    runMuted: (step, input) => asyncLocalStorage.run(mutedContext(), () => run(step, input)),
     freeze: () => {
       const mine = { arrived: false, gate: Promise.withResolvers<void>() };
       frozen = mine;
@@ -117,6 +114,11 @@ function freezable(api: ProxmoxApi, atWrite: () => Promise<void>): ProxmoxApi {
       };
     },
   });
+}
+
+/** Runs steps while Temporal hears nothing of them. */
+export function muted<T>(run: () => Promise<T>): Promise<T> {
+  return asyncLocalStorage.run(mutedContext(), run);
 }
 
 /** No heartbeat reaches Temporal, and nothing comes back from it. */

@@ -41,7 +41,7 @@ export interface Story {
   notify: () => Promise<void>;
   signal: (name: 'retry' | 'forceDelete' | 'providerChanged') => Promise<void>;
   /** Waits for `check`; fails with what the story knows when it does not come true. */
-  until: (check: () => boolean | Promise<boolean>, what: string) => Promise<void>;
+  until: (check: () => boolean | Promise<boolean>, what: string, pauseMs?: number) => Promise<void>;
   /** Steps that never answer wait for this. */
   over: Promise<void>;
   /** Every step that ran, in order. */
@@ -50,6 +50,9 @@ export interface Story {
 
 /** Far more than any story needs, so that only what is stuck runs into it. */
 const patienceMs = 90_000;
+
+/** Between two questions to the workflow, each of which is a task for its worker. */
+export const queryPauseMs = 100;
 
 /** Tells one story and takes everything down. */
 export async function tellStory<T>(desk: Desk, tell: (story: Story) => Promise<T>): Promise<T> {
@@ -126,14 +129,14 @@ function createStory(
       await handle().signal('desiredChanged', { generation, deleting });
     },
     signal: (name) => handle().signal(name),
-    until: async (check, what) => {
+    until: async (check, what, pauseMs = 10) => {
       const endMs = Date.now() + patienceMs;
       for (;;) {
         if (await check()) return;
         if (end instanceof Error)
           throw new Error(`the workflow failed: ${end.message}`, { cause: end });
         if (Date.now() > endMs) throw new Error(`never came true: ${what}; ${describe(story)}`);
-        await delay(10);
+        await delay(pauseMs);
       }
     },
     over,
