@@ -138,7 +138,7 @@ describe('a connection to pveproxy', () => {
   let simulator: Simulator;
   before(async () => {
     certificates = await makeCertificates(directory);
-    const options = { fixture: FIXTURE, tls: certificates, timeScale: 0.01, idleMs: 200 };
+    const options = { fixture: FIXTURE, tls: certificates, timeScale: 0.01, idleMs: 1000 };
     simulator = await startSimulator(options);
   });
   after(async () => {

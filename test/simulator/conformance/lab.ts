@@ -36,7 +36,7 @@ export interface Lab {
 }
 
 /** How long the simulator of a replay keeps an idle connection; pveproxy: 5000. */
-export const IDLE_MS = 400;
+export const IDLE_MS = 1000;
 
 type Params = Readonly<Record<string, string | number>>;
 interface CallOptions {
