@@ -36,24 +36,24 @@ function onProxmox(
   const { faults } = simulator;
   const pushed: ReturnType<typeof faults.push>[] = [];
   let lifted = false;
-  const remove = (): void => {
-    for (const rule of pushed)
-      if (faults.rules.includes(rule)) faults.rules.splice(faults.rules.indexOf(rule), 1);
+  const remove = (rule: (typeof pushed)[number]): void => {
+    if (faults.rules.includes(rule)) faults.rules.splice(faults.rules.indexOf(rule), 1);
   };
   const hits = (): number => pushed.reduce((sum, rule) => sum + rule.hits, 0);
   return {
     hits,
     lift: () => {
       lifted = true;
-      remove();
+      for (const rule of pushed) remove(rule);
     },
     tamper: async (_visit, go) => {
       if (lifted || (!lasting && hits() > 0)) return go();
-      pushed.push(faults.push({ method, path, times: lasting ? Infinity : 1, action }));
+      const rule = faults.push({ method, path, times: lasting ? Infinity : 1, action });
+      pushed.push(rule);
       try {
         return await go();
       } finally {
-        remove();
+        remove(rule);
       }
     },
   };

@@ -1,6 +1,6 @@
 /** One Proxy's workflow in a world of its own, with whatever happens at one of its steps. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { WorkflowHandle } from '@temporalio/client';
+import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import {
   mainTaskQueue,
   proxyWorkflowId,
@@ -126,7 +126,7 @@ function createStory(
     notify: async () => {
       const generation = records.object?.metadata.generation ?? 0;
       const deleting = records.object?.metadata.deletionTimestamp !== undefined;
-      await handle().signal('desiredChanged', { generation, deleting });
+      await handle().signal('desiredChanged', { generation, deleting }).catch(unlessEnded);
     },
     signal: (name) => handle().signal(name),
     until: async (check, what, pauseMs = 10) => {
@@ -160,6 +160,11 @@ function createStory(
       await Promise.all(workers.map((one) => one.close()));
     },
   };
+}
+
+/** An object may be gone, and its run with it, before the news of its deletion arrives. */
+function unlessEnded(error: unknown): void {
+  if (!(error instanceof WorkflowNotFoundError)) throw error;
 }
 
 /** Every address that is published answers, as the prober finds out. */
