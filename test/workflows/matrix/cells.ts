@@ -44,7 +44,9 @@ function plan(
 ): PlannedCell {
   const row = rows[step];
   const why =
-    (fault === null ? null : cannotMeet(fault, row)) ?? disturbance?.cannotMeet(row, step) ?? null;
+    (fault === null ? null : cannotMeet(fault, row)) ??
+    disturbance?.cannotMeet(row, step) ??
+    (fault === null ? null : (disturbance?.forestalls(step) ?? null));
   return { cell: { step, fault, lasting, disturbance }, why };
 }
 

@@ -15,6 +15,8 @@ export interface Disturbance {
   name: string;
   /** Why it cannot happen to this step, or null. */
   cannotMeet: (row: Row, step: MatrixStep) => string | null;
+  /** Why no fault can meet the step's main request then, or null. */
+  forestalls: (step: MatrixStep) => string | null;
   /** Prepares it before the story starts. */
   begin: (story: Story, step: MatrixStep, row: Row) => Course;
 }
@@ -40,11 +42,12 @@ function disturbance(
   name: string,
   cannotMeet: Disturbance['cannotMeet'],
   tamper: (story: Story, row: Row) => Tamper,
-  mostVms = 1,
+  { mostVms = 1, forestalls = always }: Partial<Pick<Disturbance, 'forestalls'> & Course> = {},
 ): Disturbance {
   return {
     name,
     cannotMeet,
+    forestalls,
     begin: (story, step, row) => {
       story.tamper(step, firstTime(tamper(story, row)));
       return { ...quiet, mostVms };
@@ -92,6 +95,7 @@ async function amid(
 const frozenAtItsWrite: Disturbance = {
   name: 'worker frozen at its write',
   cannotMeet: writesOnly,
+  forestalls: always,
   begin: (story, step) => {
     const done = Promise.withResolvers<void>();
     let came = false;
@@ -134,6 +138,7 @@ function pause(): Disturbance {
   return {
     name: 'pause',
     cannotMeet: always,
+    forestalls: always,
     begin: (story, step) => {
       const done = Promise.withResolvers<void>();
       story.tamper(
@@ -189,10 +194,18 @@ export const disturbances: readonly Disturbance[] = [
     return lost(story);
   }),
   frozenAtItsWrite,
-  disturbance('deletion before', notInDeletion, (story) => async (_visit, go) => {
-    await deleteNow(story);
-    return go();
-  }),
+  disturbance(
+    'deletion before',
+    notInDeletion,
+    (story) => async (_visit, go) => {
+      await deleteNow(story);
+      return go();
+    },
+    {
+      forestalls: (step) =>
+        step === 'claimProxy' ? 'deleted before it was claimed: nothing is asked' : null,
+    },
+  ),
   disturbance(
     'deletion during',
     notInDeletion,
@@ -212,7 +225,7 @@ export const disturbances: readonly Disturbance[] = [
         story.world.records.change({ cloudInit: '#cloud-config\n# changed\n' });
         await story.notify();
       }),
-    3,
+    { mostVms: 3 },
   ),
   pause(),
 ];
