@@ -111,8 +111,7 @@ function recordedIn({ spec, status }: Proxy): RecordedStatus {
     vmid: status.vmid,
     node: status.node,
     vmName: status.vmName,
-    // The status names no provider; until it does, a VM is looked for where the spec points.
-    provider: status.vmid === null ? null : (spec.provider ?? null),
+    provider: status.vmid === null ? null : (status.provider ?? spec.provider ?? null),
     specHash: status.specHash,
     ip: status.ip,
     healthy: status.healthy,

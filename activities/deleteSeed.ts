@@ -14,19 +14,19 @@ import type { DeleteSeedInput, DeleteSeedResult } from '../workflows/contract/st
  * Throws Transient `DeletionBlocked` while a VM needs the seed: it could not be started any more.
  */
 export const deleteSeed: Step<DeleteSeedInput, DeleteSeedResult> = async (deps, context, input) => {
-  const { provider, node, seedFile, vmName } = input;
+  const { provider, node, seedFile } = input;
   const api = deps.providers.api(provider, context.call);
   const [nodes, rows] = await Promise.all([api.listNodes(), api.listVms()]);
   if (!nodes.some((row) => row.node === node)) return { kind: 'gone' };
   requireOnline(nodes, node, `which may hold seed ${seedFile}`);
-  const { isoStorage } = deps.providers.config(provider).proxmox;
+  const isoStorage = input.isoStorage ?? deps.providers.config(provider).proxmox.isoStorage;
   const volid = seedVolidFor(isoStorage, seedFile);
   const isListed = async (): Promise<boolean> =>
     (await api.listIsos(node, isoStorage)).some((iso) => iso.volid === volid);
   if (!(await isListed())) return { kind: 'gone' };
   await proveListing(api, provider, '/vms');
   for (const row of rows) {
-    if (row.type === 'qemu' && row.name === vmName) await requireUnneeded(api, row, input, volid);
+    if (mayNeedIt(row, input)) await requireUnneeded(api, row, input, volid);
   }
   context.heartbeat();
   const upid = await api.deleteVolume(node, isoStorage, volid);
@@ -38,6 +38,13 @@ export const deleteSeed: Step<DeleteSeedInput, DeleteSeedResult> = async (deps, 
     { provider, node, storage: isoStorage },
   );
 };
+
+/** Rows of our name, the VM the seed was made for whatever its name, and rows of the node that cannot tell theirs. */
+function mayNeedIt(row: VmRow, { vmName, vmid, node }: DeleteSeedInput): boolean {
+  if (row.type !== 'qemu') return false;
+  if (row.name === vmName || row.vmid === vmid) return true;
+  return row.node === node && (row.name === undefined || row.name === `VM ${row.vmid}`);
+}
 
 /** A row's name may be a predecessor's, so the config decides. */
 async function requireUnneeded(
@@ -51,13 +58,15 @@ async function requireUnneeded(
     const { values } = await api.getVmConfig(node, vmid);
     if (values.name !== vmName && ideSeedVolid(values) !== volid) return;
   } catch (error) {
-    // Removed since the listing, or moved: the next look tells.
     if (!isNotFound(error)) throw error;
+    // Removed since the listing, or moved: the next look tells.
+    if (row.name !== vmName) return;
   }
   const remedy = `remove or rename VM ${vmid}, or detach the seed: qm set ${vmid} --ide2 none,media=cdrom`;
-  throw transient(
-    'DeletionBlocked',
-    `seed ${volid} is kept: ${vmAt(row)} is listed as ${vmName} and may need it; ${remedy}`,
-    { vmid, node, remedy, retryAfterMs: 2_000 },
-  );
+  throw transient('DeletionBlocked', `seed ${volid} is kept: ${vmAt(row)} may need it; ${remedy}`, {
+    vmid,
+    node,
+    remedy,
+    retryAfterMs: 2_000,
+  });
 }

@@ -34,6 +34,7 @@ export const proxyStatusSchema = z
       .nullable()
       .default(null)
       .describe('Result of the probes; absent before the first one.'),
+    provider: text('Provider the VM is on.'),
     providerID: text('vms/<vmid>/<name> of the VM that serves.'),
     vmid: integer('VMID of the VM that serves.'),
     node: text('Node the VM runs on.'),

@@ -1,7 +1,7 @@
 /** Takes in what the outside says: the object as claimed, and signals. Pure changes of state. */
 import type { ClaimProxyResult } from './contract/steps.ts';
 import type { DesiredProxy } from './contract/proxy.ts';
-import { addEvent, applyHealth, type ProxyState } from './state.ts';
+import { addEvent, applyHealth, troublesOf, type ProxyState } from './state.ts';
 import { rememberedVm } from './vmRecord.ts';
 
 type Claimed = Extract<ClaimProxyResult, { found: true }>;
@@ -61,8 +61,8 @@ export function requestForceDelete(state: ProxyState): void {
 
 /** Every wait for a next attempt ends now. Latched failures stay latched. */
 export function wake(state: ProxyState): void {
-  for (const trouble of [state.trouble, state.removalTrouble]) {
-    if (trouble && trouble.nextAtMs !== null) trouble.nextAtMs = 0;
+  for (const trouble of troublesOf(state)) {
+    if (trouble.nextAtMs !== null) trouble.nextAtMs = 0;
   }
 }
 
@@ -74,7 +74,9 @@ function restore(state: ProxyState, { recorded, firstClaim, desired }: Claimed):
   state.leftovers = recorded.leftovers;
   const vm = rememberedVm(recorded);
   if (vm) state.cloneEverSent = true;
-  if (vm && recorded.everReady) state.serving = vm;
+  // Only what had an address can have served. Anything else was being made: the line looks at it afresh.
+  if (vm?.ip && recorded.everReady) state.serving = vm;
+  else if (vm) state.next = { ...vm, everReady: false, ip: null };
   restoreHealth(state, recorded.ip, desired.port, recorded.healthy);
 }
 

@@ -9,12 +9,24 @@ import { placeOf, placeOfPlan, plannedVm } from './vmRecord.ts';
 type Place = ReturnType<typeof placeOf>;
 type Found<K extends AllocateVmidResult['kind']> = Extract<AllocateVmidResult, { kind: K }>;
 
-/** Sends the clone and waits for its task. Throws StepFailed; an answer that never came is noted in the record. */
-export async function clone(life: Life, plan: Plan, found: Found<'vacant'>): Promise<VmRecord> {
+/**
+ * Sends the clone and waits for its task; `null` when a fresh look is due first. While an earlier clone may still make
+ * a VM appear, whatever its VMID, no further one is sent. Throws StepFailed; an answer that never came is recorded.
+ */
+export async function clone(
+  life: Life,
+  plan: Plan,
+  found: Found<'vacant'>,
+): Promise<VmRecord | null> {
   const { state } = life;
-  refuseWhileUnknown(state.next, found.vmid);
+  const before = state.next;
+  if (before && cloneIsOpen(before)) {
+    await write(() => closeClone(life, before));
+    return null;
+  }
   // Recorded before the request leaves: whatever happens to it, this run knows the VMID (design §3).
   const vm = plannedVm(plan, found.vmid, found.templateNode, found);
+  if (before?.name === vm.name) keepSeedOf(before, vm);
   state.next = vm;
   state.cloneEverSent = true;
   await write(async () => {
@@ -24,6 +36,12 @@ export async function clone(life: Life, plan: Plan, found: Found<'vacant'>): Pro
   await awaitClone(life, placeOfPlan(plan), vm);
   vm.node = plan.node;
   return vm;
+}
+
+/** The seed has the VM's name, not its VMID: where one may be is known from try to try. */
+function keepSeedOf(before: VmRecord, vm: VmRecord): void {
+  const { seedNodes, seedUpid, seedUnknownAtMs, isoStorage } = before;
+  Object.assign(vm, { seedNodes, seedUpid, seedUnknownAtMs, isoStorage });
 }
 
 async function submit(life: Life, plan: Plan, vm: VmRecord): Promise<string | null> {
@@ -40,13 +58,6 @@ async function submit(life: Life, plan: Plan, vm: VmRecord): Promise<string | nu
     vm.cloneUnknownAtMs = unknown ? Date.now() : null;
     throw error;
   }
-}
-
-/** A VMID that looks vacant after a clone of unknown outcome counts as vacant only when the request is over. */
-function refuseWhileUnknown(before: VmRecord | null, vmid: number): void {
-  if (before?.vmid !== vmid) return;
-  const openMs = openForMs(before.cloneUnknownAtMs, before);
-  if (openMs > 0) throw stillOpen(before, openMs);
 }
 
 function stillOpen({ vmid }: VmRecord, openMs: number): StepFailed {

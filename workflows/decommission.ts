@@ -1,5 +1,5 @@
 /** Taking a VM away: stop → destroy → seed. Each answer is proven by a fresh look of the next step. */
-import type { VmRecord } from './contract/proxy.ts';
+import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
 import type { DestroyPurpose, StopVmInput } from './contract/steps.ts';
 import { cloneIsOpen, closeClone, openForMs } from './clone.ts';
 import { awaitTask, isTaskEnd, write } from './finished.ts';
@@ -35,7 +35,6 @@ export async function decommission(life: Life, removal: Removal): Promise<void> 
   for (const node of seedNodesOf(vm)) await deleteSeed(life, removal, node);
   const { state } = life;
   state.removals = state.removals.filter((other) => other !== removal);
-  state.removalTrouble = null;
   addEvent(
     state,
     'Normal',
@@ -124,6 +123,8 @@ async function deleteSeed(life: Life, removal: Removal, node: string): Promise<v
     vmName: vm.name,
     seedFile: vm.seedFile,
     node,
+    vmid: vm.vmid,
+    isoStorage: vm.isoStorage,
   };
   if (removal.seedGoneFrom.includes(node)) return;
   for (let round = 0; round < maxRounds; round += 1) {
@@ -169,15 +170,20 @@ function inputOf(life: Life, { vm, purpose }: Removal): StopVmInput {
 }
 
 /** The fresh listing a deletion starts from: VMs of this UID that no record of this run knows. */
-export async function listForDeletion(life: Life, provider: string): Promise<void> {
+export async function listForDeletion(
+  life: Life,
+  { provider, deletionPolicy }: DesiredProxy,
+): Promise<void> {
   const { state } = life;
   const { vms } = await life.step(
     'listManagedVms',
     { ref: state.ref, provider },
     { provider, summary: `list the VMs of ${state.ref.namespace}/${state.ref.name}` },
   );
+  // Which of them was the one that served is not known any more, so `Retain` keeps them all.
+  const kept = deletionPolicy === 'Retain' && state.everReady;
   for (const found of vms) {
-    retire(state, listedVm(provider, found), 'deletion', null);
+    if (!kept) retire(state, listedVm(provider, found), 'deletion', null);
   }
   state.listedForDeletion = true;
 }

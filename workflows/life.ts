@@ -83,6 +83,9 @@ export function createLife(state: ProxyState): Life {
       state.lineTimings[name] = addSeconds(state.lineTimings[name] ?? 0, Date.now() - startedMs);
       if (state.trouble?.subject === subject) state.trouble = null;
       if (state.removalTrouble?.subject === subject) state.removalTrouble = null;
+      for (const removal of state.removals) {
+        if (removal.trouble?.subject === subject) removal.trouble = null;
+      }
       return result;
     } catch (error) {
       throw new StepFailed(name, readFailure(error), subject);
@@ -168,6 +171,8 @@ export function createLife(state: ProxyState): Life {
         failures = 0;
         kubernetesAnswered('claimProxy');
         acceptClaim(state, claim);
+        // Its status may have been edited by hand; writing what is there already sends nothing.
+        background.lastPublished = '';
         noteCloudInit(state);
       } catch (error) {
         const failure = readFailure(error);

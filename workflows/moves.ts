@@ -33,7 +33,7 @@ export async function carryOut(life: Life, move: Move): Promise<void> {
     case 'beginDeletion':
       return beginDeletion(life, desired);
     case 'listForDeletion':
-      return listForDeletion(life, desired.provider);
+      return listForDeletion(life, desired);
     case 'remove':
       return removeFirst(life, move.vmid);
     case 'release':
@@ -101,7 +101,6 @@ function reclaim(state: ProxyState, vmid: number): void {
   if (!removal) return;
   state.removals = state.removals.filter((other) => other !== removal);
   state.next = { ...removal.vm, ip: null, startedAtMs: null };
-  state.removalTrouble = null;
 }
 
 /** Out of discovery first (acknowledged), then drained, then removed (design §5). */
@@ -111,17 +110,17 @@ async function beginDeletion(life: Life, desired: DesiredProxy): Promise<void> {
   const { serving, next } = state;
   state.serving = null;
   state.next = null;
-  if (serving && desired.deletionPolicy === 'Retain' && serving.everReady) {
-    state.listedForDeletion = true;
-    addEvent(
-      state,
-      'Normal',
-      'VmRetained',
-      'Delete',
-      `VM ${serving.vmid} on ${serving.node} stays, as the deletion policy says`,
-    );
-  } else if (serving) retire(state, serving, 'deletion', drainUntil(desired, serving.everReady));
-  if (next) retire(state, next, 'deletion', null);
+  for (const vm of [serving, next]) {
+    if (!vm) continue;
+    if (desired.deletionPolicy === 'Retain' && vm.everReady) retain(state, vm);
+    else retire(state, vm, 'deletion', drainUntil(desired, vm.everReady));
+  }
+}
+
+function retain(state: ProxyState, { vmid, node }: VmRecord): void {
+  state.listedForDeletion = true;
+  const message = `VM ${vmid} on ${node} stays, as the deletion policy says`;
+  addEvent(state, 'Normal', 'VmRetained', 'Delete', message);
 }
 
 function drainUntil(desired: DesiredProxy, everReady: boolean): number | null {

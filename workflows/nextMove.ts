@@ -129,17 +129,21 @@ function withoutCloudInit(state: ProxyState, nowMs: number): Move {
   return gateOf(state.trouble, nowMs) ?? { kind: 'refresh' };
 }
 
+/** The first removal that can go on; else the wait that ends first. */
 function removalMove(state: ProxyState, nowMs: number): Move | null {
-  const [removal] = [...state.removals].sort(
-    (a, b) => (a.drainUntilMs ?? 0) - (b.drainUntilMs ?? 0),
-  );
-  if (!removal) return null;
-  const gate = gateOf(state.removalTrouble, nowMs);
-  if (gate) return gate;
-  if (removal.drainUntilMs !== null && nowMs < removal.drainUntilMs) {
-    return park(removal.drainUntilMs, 'Draining');
+  let wait: Move | null = null;
+  for (const removal of state.removals) {
+    const gate = removalGate(removal, nowMs);
+    if (!gate) return { kind: 'remove', vmid: removal.vm.vmid };
+    wait = wait ? parkFirst(wait, gate) : gate;
   }
-  return { kind: 'remove', vmid: removal.vm.vmid };
+  return wait;
+}
+
+function removalGate({ trouble, drainUntilMs }: Removal, nowMs: number): Move | null {
+  const gate = gateOf(trouble, nowMs);
+  if (gate) return gate;
+  return drainUntilMs !== null && nowMs < drainUntilMs ? park(drainUntilMs, 'Draining') : null;
 }
 
 function gateOf(trouble: Trouble | null, nowMs: number): Move | null {

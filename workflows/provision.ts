@@ -57,12 +57,16 @@ export async function provision(
     case 'cloning':
       return followClone(life, plan, found);
     case 'vacant':
-      return bringUp(life, plan, await clone(life, plan, found), 'stopped');
+      return bringUpClone(life, plan, await clone(life, plan, found));
     case 'ours':
       return found.power === 'hibernated'
         ? discardIncomplete(state, plan, found)
         : bringUp(life, plan, adopt(state, plan, found), found.power);
   }
+}
+
+async function bringUpClone(life: Life, plan: Plan, vm: VmRecord | null): Promise<void> {
+  if (vm) await bringUp(life, plan, vm, 'stopped');
 }
 
 function adopt(state: ProxyState, plan: Plan, found: Found<'ours'>): VmRecord {
@@ -154,6 +158,7 @@ export async function awaitUpload(
 /** An upload without an answer may still make the seed appear; the record says since when. */
 async function uploadOnce(life: Life, plan: Plan, vm: VmRecord): Promise<UploadSeedResult> {
   if (!vm.seedNodes.includes(vm.node)) vm.seedNodes.push(vm.node);
+  vm.isoStorage = plan.isoStorage;
   try {
     const uploaded = await life.step(
       'uploadSeed',

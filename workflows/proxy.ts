@@ -118,20 +118,30 @@ function noteFailure(
   error: unknown,
   scope: CancellationScope,
 ): void {
-  if (error instanceof StepFailed) {
-    const { step, failure, subject } = error;
-    const removing = state.deleting || move.kind === 'remove';
-    const before = removing ? state.removalTrouble : state.trouble;
-    const trouble = nextTrouble(before, step, failure, Date.now(), state.deleting, subject);
-    if (failure.kind === 'failed' && before?.reason !== trouble.reason) {
-      addEvent(state, 'Warning', trouble.reason, step, describe(trouble));
-    }
-    if (removing) state.removalTrouble = trouble;
-    else state.trouble = trouble;
-    return;
-  }
+  if (error instanceof StepFailed) return noteTrouble(state, move, error, scope);
   if (isCancellation(error) && scope.consideredCancelled) return;
   throw error;
+}
+
+/** Whose trouble it is depends on the move; that of a VM nobody wants made any more is nobody's. */
+function noteTrouble(
+  state: ProxyState,
+  move: Move,
+  { step, failure, subject }: StepFailed,
+  scope: CancellationScope,
+): void {
+  const removal =
+    move.kind === 'remove' ? state.removals.find(({ vm }) => vm.vmid === move.vmid) : undefined;
+  const making = move.kind === 'make' || move.kind === 'retireServing';
+  if (making && (state.deleting || scope.consideredCancelled)) return;
+  const before = removal ? removal.trouble : making ? state.trouble : state.removalTrouble;
+  const trouble = nextTrouble(before, step, failure, Date.now(), !making, subject);
+  if (failure.kind === 'failed' && before?.reason !== trouble.reason) {
+    addEvent(state, 'Warning', trouble.reason, step, describe(trouble));
+  }
+  if (removal) removal.trouble = trouble;
+  else if (making) state.trouble = trouble;
+  else state.removalTrouble = trouble;
 }
 
 /** Temporal asks for a fresh run before the history gets too long. */

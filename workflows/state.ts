@@ -49,6 +49,8 @@ export interface Removal {
   /** Nodes whose seed is proven gone. */
   seedGoneFrom: string[];
   destroyed: boolean;
+  /** In the way of this removal; another one goes on meanwhile. */
+  trouble: Trouble | null;
 }
 
 export interface ProxyState {
@@ -76,7 +78,7 @@ export interface ProxyState {
   health: Health[];
   /** In the way of making a VM. */
   trouble: Trouble | null;
-  /** In the way of removing one; the two never block each other. */
+  /** In the way of the listing or the release of a deletion; each removal has its own. */
   removalTrouble: Trouble | null;
   /** In the way of reading the object or writing its status, so the query and the UI alone can tell it. */
   kubernetesTrouble: Trouble | null;
@@ -160,7 +162,26 @@ export function retire(
 ): void {
   if (!vm.cloneSent) return;
   if (state.removals.some((removal) => removal.vm.vmid === vm.vmid)) return;
-  state.removals.push({ vm, purpose, drainUntilMs, seedGoneFrom: [], destroyed: false });
+  state.removals.push({
+    vm,
+    purpose,
+    drainUntilMs,
+    seedGoneFrom: [],
+    destroyed: false,
+    trouble: null,
+  });
+  // Whoever has this address next is to be probed before it counts as healthy.
+  if (vm.ip !== state.serving?.ip) {
+    state.health = state.health.filter(({ ip }) => ip !== vm.ip);
+  }
+}
+
+/** Everything that stands in the way of something. */
+export function troublesOf(state: ProxyState): Trouble[] {
+  const { trouble, removalTrouble, removals } = state;
+  return [trouble, removalTrouble, ...removals.map((removal) => removal.trouble)].filter(
+    (one) => one !== null,
+  );
 }
 
 export function addEvent(

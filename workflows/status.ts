@@ -18,6 +18,7 @@ export function statusOf(state: ProxyState): ProxyStatus {
     phase: phaseOf(state),
     ip: addressOf(state),
     healthy: addressOf(state) === null ? null : healthyOf(state),
+    provider: vm?.provider ?? null,
     providerID: vm ? `vms/${vm.vmid}/${vm.name}` : null,
     vmid: vm?.vmid ?? null,
     node: vm?.node ?? null,

@@ -1,5 +1,5 @@
 /** Turns a step's failure into the trouble that status, UI and pacing speak of. Pure. */
-import { providerRetryMs, retryDelayMs } from './contract/budgets.ts';
+import { askedRetryMaxMs, providerRetryMs, quickTries, retryDelayMs } from './contract/budgets.ts';
 import type { FailureFacts } from './contract/errors.ts';
 import type { StepName } from './contract/steps.ts';
 import type { StepFailure } from './failures.ts';
@@ -7,14 +7,14 @@ import type { Trouble } from './state.ts';
 
 /**
  * The trouble after one more failure of `step`. Transient: 1, 2, 4 s … 5 min, or what the failure asks for.
- * Permanent: a provider's is tried again every 10 minutes, a Proxy's not at all, a deletion's slowly (design §5).
+ * Permanent: a provider's is tried again every 10 minutes, a Proxy's not at all, a removal's slowly (design §5).
  */
 export function nextTrouble(
   before: Trouble | null,
   step: StepName,
   failure: StepFailure,
   nowMs: number,
-  deleting: boolean,
+  removing: boolean,
   subject: string = step,
 ): Trouble {
   const same = before?.subject === subject;
@@ -31,7 +31,7 @@ export function nextTrouble(
     blockedBy: blockedBy(facts),
     sinceMs: same && before.reason === facts.reason ? before.sinceMs : nowMs,
     attempt,
-    nextAtMs: nextAttempt(failure, attempt, nowMs, deleting),
+    nextAtMs: nextAttempt(failure, attempt, nowMs, removing),
   };
 }
 
@@ -44,14 +44,21 @@ function nextAttempt(
   failure: StepFailure,
   attempt: number,
   nowMs: number,
-  deleting: boolean,
+  removing: boolean,
 ): number | null {
-  if (failure.kind === 'interrupted') return nowMs;
+  if (failure.kind === 'interrupted') return attempt === 1 ? nowMs : nowMs + retryDelayMs(attempt);
   if (failure.errorClass === 'Permanent') {
     if (failure.facts.scope === 'provider') return nowMs + providerRetryMs;
-    return deleting ? nowMs + retryDelayMs(attempt + 6) : null;
+    return removing ? nowMs + retryDelayMs(attempt + 6) : null;
   }
-  return nowMs + (failure.facts.retryAfterMs ?? retryDelayMs(attempt));
+  return nowMs + delayMs(failure.facts.retryAfterMs, attempt);
+}
+
+/** A delay that the failure asks for holds for the first tries; what goes on for long is asked about less often. */
+function delayMs(askedMs: number | undefined, attempt: number): number {
+  if (askedMs === undefined) return retryDelayMs(attempt);
+  const patientMs = Math.min(askedRetryMaxMs, retryDelayMs(Math.max(1, attempt - quickTries)));
+  return attempt <= quickTries ? askedMs : Math.max(askedMs, patientMs);
 }
 
 /** Value of the search attribute ProxyBlockedBy (design §6). */

@@ -9,6 +9,7 @@ const unknownYet = {
   cloneUnknownAtMs: null,
   seedUpid: null,
   seedUnknownAtMs: null,
+  isoStorage: null,
   protectionInherited: false,
   startedAtMs: null,
 } as const;

@@ -35,7 +35,15 @@ function addSeed(rig: StepRig, node: string): void {
 
 function seed(rig: StepRig, node = 'pve1'): DeleteSeedInput {
   const { vmName, seedFile } = rig.plan;
-  return { ref: rig.ref, provider: 'pve', vmName, seedFile, node };
+  return {
+    ref: rig.ref,
+    provider: 'pve',
+    vmName,
+    seedFile,
+    node,
+    vmid: rig.vmid,
+    isoStorage: null,
+  };
 }
 
 describe('deleteSeed', () => {

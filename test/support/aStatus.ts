@@ -6,6 +6,7 @@ export function aStatus(fields: Partial<ProxyStatus> = {}): ProxyStatus {
     phase: 'Provisioning',
     ip: null,
     healthy: null,
+    provider: null,
     providerID: null,
     vmid: null,
     node: null,

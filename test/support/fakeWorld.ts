@@ -81,6 +81,8 @@ export class FakeWorld {
   recorded: RecordedStatus = nothingRecorded;
   readonly vms = new Map<number, FakeVm>();
   readonly seeds = new Set<string>();
+  /** VMIDs that somebody else took. */
+  readonly takenVmids = new Set<number>();
   readonly statuses: ProxyStatus[] = [];
   readonly events: ProxyEvent[] = [];
   /** What the next runs of `allocateVmid` find, whatever there is. */
@@ -176,7 +178,8 @@ export class FakeWorld {
           const { vmid, power, configured: seedAttached } = mine;
           return { kind: 'ours', vmid, node: 'pv1-1', power, seedAttached };
         }
-        const taken = (vmid: number): boolean => this.vms.has(vmid) || avoidVmids.includes(vmid);
+        const taken = (vmid: number): boolean =>
+          this.vms.has(vmid) || this.takenVmids.has(vmid) || avoidVmids.includes(vmid);
         let vmid = plan.vmidMin;
         while (taken(vmid)) vmid += 1;
         return {

@@ -47,6 +47,7 @@ test('a Proxy without status is one about which nothing is known', () => {
   const nothing: Omit<ProxyStatus, 'phase' | 'workflowID' | 'observedGeneration'> = {
     ip: null,
     healthy: null,
+    provider: null,
     providerID: null,
     vmid: null,
     node: null,
@@ -74,6 +75,7 @@ test('a status as the workflow publishes it comes back unchanged', () => {
     phase: 'Running',
     ip: '192.0.2.9',
     healthy: false,
+    provider: 'pve',
     providerID: 'vms/100123/proxy-a',
     vmid: 100_123,
     node: 'pv1-1',

@@ -20,6 +20,7 @@ function vm(vmid: number, specHash: string, changes: Partial<VmRecord> = {}): Vm
     specHash,
     seedFile: `${name}-seed.iso`,
     seedNodes: ['pv1-1'],
+    isoStorage: 'proxy-seeds',
     cloneSent: true,
     cloneUpid: null,
     cloneUnknownAtMs: null,
@@ -78,6 +79,7 @@ const removal = {
   drainUntilMs: null,
   seedGoneFrom: [],
   destroyed: false,
+  trouble: null,
 };
 
 describe('nextMove', () => {
@@ -179,17 +181,27 @@ describe('nextMove', () => {
     ],
     [
       'a removal in trouble does not hold up a replacement',
-      { serving: vm(1, 'old'), removals: [removal], removalTrouble: trouble() },
+      { serving: vm(1, 'old'), removals: [{ ...removal, trouble: trouble() }] },
       { kind: 'make', specHash: 'aaaa' },
     ],
     [
       'a fourth VM is not made while three await their removal',
       {
         serving: vm(1, 'old'),
-        removals: [removal, removal, removal],
-        removalTrouble: trouble(),
+        removals: [removal, removal, removal].map((one) => ({ ...one, trouble: trouble() })),
       },
       { kind: 'park', untilMs: now + 1_000, why: 'Unreachable' },
+    ],
+    [
+      'a removal in trouble does not hold up another one',
+      {
+        serving: vm(1, 'aaaa'),
+        removals: [
+          { ...removal, trouble: trouble() },
+          { ...removal, vm: vm(100006, 'older') },
+        ],
+      },
+      { kind: 'remove', vmid: 100006 },
     ],
     [
       'says that a replacement is late 15 minutes after its start',

@@ -122,6 +122,37 @@ describe('the life of a Proxy', () => {
     assert.equal(world.seeds.size, 0);
   });
 
+  it('goes on with a half-made VM whose run was lost, instead of taking it for the one that serves', async () => {
+    const world = new FakeWorld();
+    world.finalizer = true;
+    world.recorded = {
+      ...world.recorded,
+      vmid: 100_000,
+      node: 'pv1-1',
+      vmName: 'proxy-p1-abcdef-11111111-aaaa',
+      provider: 'pve',
+      specHash: 'aaaa',
+      everReady: true,
+    };
+    await tellStory(world, async ({ until }) => {
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+      assert.equal(world.vms.size, 1);
+    });
+  });
+
+  it('writes a status again that somebody wiped', async () => {
+    const world = new FakeWorld();
+    await tellStory(world, async ({ until, health, handle }) => {
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+      await health(true);
+      await until(() => world.status?.phase === 'Ready', 'Ready');
+      const before = world.statuses.length;
+      await handle.signal('desiredChanged', { generation: 1, deleting: false });
+      await until(() => world.statuses.length > before, 'the status written again');
+      assert.equal(world.status?.phase, 'Ready');
+    });
+  });
+
   it('touches nothing when the object vanished without a deletion', async () => {
     const world = new FakeWorld();
     await tellStory(world, async ({ until, health, handle, state }) => {

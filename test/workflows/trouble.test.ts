@@ -104,6 +104,49 @@ describe('failures of a step', () => {
     });
   });
 
+  it('sends no second clone while an earlier one may still appear, whatever VMID is vacant now', async () => {
+    const world = new FakeWorld();
+    const unknown = { ...refused, facts: { ...refused.facts, outcomeUnknown: true } };
+    world.fail('cloneTemplate', unknown);
+    await tellStory(world, async ({ until, skip }) => {
+      await until(
+        () => world.status?.message.includes('connection refused') === true,
+        'the failure',
+      );
+      // Somebody else takes the number, so the next look finds another one.
+      world.takenVmids.add(100_000);
+      await skip(20_000);
+      assert.equal(world.vms.size, 0);
+      await skip(40_000);
+      await until(() => world.status?.ip === '192.0.2.11', 'an address');
+      assert.equal(world.peak, 1);
+    });
+  });
+
+  it('a removal that fails for good is tried again slowly, and by retry at once', async () => {
+    const world = new FakeWorld();
+    const mismatch: PlannedFailure = {
+      type: 'Permanent',
+      message: 'VM 100000 on pv1-1 belongs to another installation',
+      facts: { reason: 'InstallationMismatch', scope: 'proxy' },
+    };
+    await tellStory(world, async ({ until, health, changed, skip, handle }) => {
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+      await health(true);
+      await until(() => world.status?.phase === 'Ready', 'Ready');
+      world.fail('stopVm', mismatch);
+      await changed({ specHash: 'bbbb', drainSeconds: 0 });
+      await until(() => world.status?.replacement?.ip === '192.0.2.11', 'the new address');
+      await health(true, '192.0.2.11');
+      await until(() => world.status?.message.includes('another installation') === true, 'why');
+      assert.equal(world.vms.size, 2);
+      await handle.signal('retry');
+      await until(() => world.vms.size === 1, 'the old VM gone');
+      await skip(1_000);
+      assert.equal(world.status?.phase, 'Ready');
+    });
+  });
+
   it('tries a failure of the provider again when the provider changed', async () => {
     const world = new FakeWorld();
     world.fail('allocateVmid', unauthorized);

@@ -72,6 +72,10 @@ export const startAfterStopMs = 5 * second;
 /** A replacement that is not Ready this long after its start is reported as failed. */
 export const replacementReadyMs = 15 * minute;
 
+/** So many tries keep the delay that a failure asks for; then it grows, at most to this. */
+export const quickTries = 5;
+export const askedRetryMaxMs = 30 * second;
+
 /** Delay before the n-th retry (n counts from 1) of a Transient failure. */
 export function retryDelayMs(failures: number): number {
   return Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(failures - 1, 20));

@@ -65,6 +65,8 @@ export interface VmRecord {
   seedFile: string;
   /** Nodes that may hold the seed: each node it was ever uploaded to. */
   seedNodes: string[];
+  /** Storage the seed was uploaded to; `null`: the one the provider has now. */
+  isoStorage: string | null;
   /** A clone request was sent for this VMID; until then nothing of ours can be there. */
   cloneSent: boolean;
   /** UPID of the clone task whose end nobody has seen yet. */
@@ -120,6 +122,8 @@ export interface ProxyStatus {
   phase: Phase;
   ip: string | null;
   healthy: boolean | null;
+  /** Provider the VM is on, which the spec may have left since. */
+  provider: string | null;
   providerID: string | null;
   vmid: number | null;
   node: string | null;

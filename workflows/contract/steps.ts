@@ -190,6 +190,10 @@ export interface DeleteSeedInput {
   vmName: string;
   seedFile: string;
   node: string;
+  /** VMID the seed was made for; the VM there may have been renamed since. */
+  vmid: number;
+  /** Storage it was uploaded to; `null`: the one the provider has now. */
+  isoStorage: string | null;
 }
 export type DeleteSeedResult = { kind: 'gone' } | { kind: 'task'; upid: string };
 

@@ -39,6 +39,8 @@ export const readRetryMs = { first: 25, max: 1_000 };
 export const probesHeartbeatMs = 2_000;
 export const retryFirstMs = 25;
 export const retryMaxMs = 1_000;
+export const quickTries = 5;
+export const askedRetryMaxMs = 250;
 export const unknownOutcomeSlackMs = 300;
 export const providerRetryMs = 500;
 export const taskPoll = { minMs: 5, share: 0.05, maxMs: 50 };
@@ -73,6 +75,8 @@ export function retryDelayMs(failures: number): number {
   probesHeartbeatMs,
   retryFirstMs,
   retryMaxMs,
+  quickTries,
+  askedRetryMaxMs,
   unknownOutcomeSlackMs,
   providerRetryMs,
   taskPoll,
