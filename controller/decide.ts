@@ -46,8 +46,7 @@ function valuesOf({ metadata }: Proxy): Remembered {
     generation: metadata.generation,
     deleting,
     retry: metadata.annotations[retryAnnotation] ?? null,
-    // Works on an object under deletion only (design §5); set earlier, it is read when the deletion comes.
-    forceDelete: deleting ? (metadata.annotations[forceDeleteAnnotation] ?? null) : null,
+    forceDelete: metadata.annotations[forceDeleteAnnotation] ?? null,
   };
 }
 

@@ -1,5 +1,6 @@
 /** The workflow bundle: one entry, and the tracing interceptors that are on from the first history. */
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   bundleWorkflowCode,
@@ -22,6 +23,7 @@ export async function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const target = process.argv[2] ?? '.cache/workflows.js';
   const { code } = await bundleWorkflows();
+  await mkdir(dirname(target), { recursive: true });
   await writeFile(target, code);
   process.stdout.write(`${target}: ${Math.round(code.length / 1024)} KiB\n`);
 }

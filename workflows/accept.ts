@@ -36,7 +36,7 @@ function acceptAnnotations(state: ProxyState, desired: DesiredProxy): void {
     requestRetry(state);
   }
   if (desired.forceDelete !== null && desired.forceDelete !== state.handled.forceDelete) {
-    if (!state.deleting) return;
+    // Set too early it is used up, too: it must not wait for a deletion that means no force.
     state.handled = { ...state.handled, forceDelete: desired.forceDelete };
     requestForceDelete(state);
   }

@@ -1,7 +1,7 @@
 import { delimiter, join } from 'node:path';
 import { runCommand } from './command.ts';
 import { UserError, printLine, runProgram } from './program.ts';
-import { stages } from './stages.ts';
+import { onRequest, stages } from './stages.ts';
 import type { ScriptStage, Stage, TestStage } from './stages.ts';
 import { checkout, endCrashedTestStacks } from './stackFolder.ts';
 import { addCounts, complaints, noTests, runTestStage } from './testStage.ts';
@@ -53,7 +53,9 @@ function chooseStages(names: readonly string[]): readonly Stage[] {
     const known = stages.map((stage) => stage.name).join(', ');
     throw new UserError(`There is no stage ${unknown.join(', ')}; there are ${known}.`);
   }
-  return names.length === 0 ? stages : stages.filter((stage) => names.includes(stage.name));
+  const wanted = (name: string): boolean =>
+    names.length === 0 ? !onRequest.includes(name) : names.includes(name);
+  return stages.filter((stage) => wanted(stage.name));
 }
 
 async function runScript(stage: ScriptStage, signal: AbortSignal): Promise<Outcome> {

@@ -51,6 +51,8 @@ export interface Stack {
   kubectl: Kubectl;
   temporal: Client;
   temporalCli: TemporalCli;
+  /** Path of the program `temporal`. */
+  temporalProgram: string;
   simulator: SimulatorAccess;
   pages: PageServer;
   providersConfigFile: string;
@@ -147,6 +149,7 @@ async function prepare(
     providersConfigFile,
     failure,
     temporalCli: temporalCliFor(tools.temporal.path, ports.temporal),
+    temporalProgram: tools.temporal.path,
     kubectl: kubectlFor(tools.kubectl.path, kubernetes.kubeconfigs.admin, folder.path),
     simulator: simulatorAccess(simulatorUrl, `http://127.0.0.1:${ports.simulatorAdmin}`, simulator),
     stop: () => (stopped ??= stop()),

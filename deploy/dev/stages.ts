@@ -20,6 +20,9 @@ export interface TestStage {
   verbose: boolean;
 }
 
+/** Takes longer than the rest together: runs only when it is named. */
+export const onRequest: readonly string[] = ['matrix'];
+
 export type Stage = ScriptStage | TestStage;
 
 const second = 1_000;
@@ -45,6 +48,7 @@ export const stages: readonly Stage[] = [
   script('conformance', 'testdata/pve/9.2'),
   level('steps', { parallel: true, timeoutMs: 2 * minute, verbose: false }),
   level('workflows', { parallel: false, timeoutMs: 3 * minute, verbose: false }),
+  level('matrix', { parallel: false, timeoutMs: 3 * minute, verbose: false }),
   level('replay', { parallel: false, timeoutMs: 2 * minute, verbose: false }),
   level('system', { parallel: false, timeoutMs: 10 * minute, verbose: true }),
   level('docs', { parallel: true, timeoutMs: minute, verbose: false }),

@@ -190,6 +190,21 @@ describe('a change of what is wanted', () => {
     assert.ok(world.events.some(({ reason }) => reason === 'ForceDeleted'));
   });
 
+  it('a force-delete annotation set before the deletion does not force it', async () => {
+    const world = new FakeWorld();
+    world.desired = world.desired && { ...world.desired, drainSeconds: 0 };
+    await tellStory(world, async (story) => {
+      await ready(story);
+      await story.changed({ forceDelete: 'too-early' });
+      await story.until(() => world.status?.handled.forceDelete === 'too-early', 'used up');
+      assert.ok(world.events.some(({ reason }) => reason === 'ForceDeleteIgnored'));
+      await story.deleted();
+      assert.equal((await story.handle.result()).outcome, 'Deleted');
+    });
+    assert.equal(world.vms.size, 0);
+    assert.equal(world.seeds.size, 0);
+  });
+
   it('forceDelete does nothing while the Proxy is not being deleted', async () => {
     const world = new FakeWorld();
     await tellStory(world, async (story) => {

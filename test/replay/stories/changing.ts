@@ -41,6 +41,9 @@ export const changingStories: RecordedStory[] = [
       await ready(story);
       await replaced(story);
       await story.changed({ specHash: 'aaaa' });
+      // What was on its way out counts as healthy only once it was probed again.
+      await until(() => world.status?.replacement?.ip === '192.0.2.10', 'the old address');
+      await story.health(true);
       await until(() => world.status?.ip === '192.0.2.10', 'the switch back');
       await story.skip(31_000);
       await until(() => world.vms.size === 1, 'the second VM gone');

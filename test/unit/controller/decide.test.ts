@@ -122,10 +122,11 @@ const rows: Row[] = [
     news: { generation: 1, deleting: false },
   },
   {
-    title: 'force-delete on an object that is not under deletion is nothing',
+    title: 'force-delete set too early is news, so that it is used up before a deletion',
     proxy: { metadata: { annotations: { [forceDeleteAnnotation]: 'a' } }, status: accepted },
     remembered: told,
-    expected: 'nothing',
+    expected: 'news',
+    news: { generation: 1, deleting: false },
   },
   {
     title: 'force-delete on an object under deletion is news in mid-deletion',
