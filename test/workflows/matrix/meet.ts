@@ -131,6 +131,6 @@ async function readTrouble(story: Story, step: MatrixStep, fault: Fault): Promis
   // Without these no status is made, or none is written; and an object that is gone has none.
   const untold =
     step === 'claimProxy' || step === 'publishStatus' || story.world.records.object === null;
-  if (!untold || waitingFor === null || !message.includes(`(${step}, attempt`)) return null;
+  if (!untold || waitingFor === null || !message.includes(step)) return null;
   return { reason: waitingFor, waitingFor };
 }
