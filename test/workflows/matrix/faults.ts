@@ -7,7 +7,9 @@ import type { Row } from './rows.ts';
 export interface ProxmoxFault {
   kind: 'proxmox';
   name: string;
+  /** What happens; `uploadAction` to an upload, whose bound grows with its size. */
   action: FaultAction;
+  uploadAction?: FaultAction;
   /** Which requests can meet it: any, those that change something, those that start a task. */
   meets: 'any' | 'write' | 'task';
   /** Reasons a user may read while it lasts. */
@@ -65,8 +67,17 @@ export const faults: readonly Fault[] = [
   ),
   proxmox('hang', 'any', { kind: 'hang', when: 'before' }, 'Timeout', ...unsettled),
   proxmox('hang when done', 'write', { kind: 'hang', when: 'after' }, 'Timeout', ...unsettled),
-  // Nobody waits any more when it is carried out, 0.2 s after the bound of 1 s.
-  proxmox('done after its bound', 'write', { kind: 'slow', seconds: 120 }, 'Timeout', ...unsettled),
+  // Nobody waits any more when it is carried out, 0.2 s after the bound of 1 s (an upload's: 2 s).
+  {
+    ...proxmox(
+      'done after its bound',
+      'write',
+      { kind: 'slow', seconds: 120 },
+      'Timeout',
+      ...unsettled,
+    ),
+    uploadAction: { kind: 'slow', seconds: 220 },
+  },
   proxmox('malformed', 'any', { kind: 'malformed' }, 'ApiError', ...unsettled),
   proxmox('slow', 'any', { kind: 'slow', seconds: 30 }),
   proxmox(

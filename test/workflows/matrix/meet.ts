@@ -28,11 +28,13 @@ export function meet(
 function onProxmox(
   { world: { simulator } }: Story,
   { proxmox }: Row,
-  { action }: Extract<Fault, { kind: 'proxmox' }>,
+  fault: Extract<Fault, { kind: 'proxmox' }>,
   lasting: boolean,
 ): Met & { tamper: Tamper } {
   if (proxmox === null) throw new Error('the step asks nothing of Proxmox VE');
   const { method, path } = proxmox;
+  const upload = path.source.includes('upload') ? fault.uploadAction : undefined;
+  const action = upload ?? fault.action;
   const { faults } = simulator;
   const pushed: ReturnType<typeof faults.push>[] = [];
   let lifted = false;
