@@ -1,4 +1,7 @@
-/** `npm run matrix -- [--filter <text>] [--sums] [--at-once <n>]`: every fault with every disturbance, at every step. */
+/**
+ * `npm run matrix -- [--filter <regular expression>] [--sums] [--at-once <n>]`: every fault with every disturbance, at
+ * every step. `--sums`: one at a time, as everyStep.test.ts tells them.
+ */
 import { scaleTime } from './scaledTime.ts';
 
 scaleTime();

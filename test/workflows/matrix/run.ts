@@ -24,7 +24,7 @@ export async function runMatrix(args: readonly string[]): Promise<number> {
     },
   });
   const planned = (values.sums ? sums() : productOf()).filter(({ cell }) =>
-    cellName(cell).includes(values.filter),
+    new RegExp(values.filter).test(cellName(cell)),
   );
   const report = createReport(stepsOf(planned), columnsOf(planned));
   for (const { cell, why } of planned) {
