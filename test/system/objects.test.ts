@@ -155,6 +155,7 @@ describe('objects at a real API server', { timeout: 180_000 }, () => {
       phase: 'Running',
       ip: null,
       healthy: false,
+      provider: 'proxmox-home',
       providerID: 'vms/100123/proxy-a',
       vmid: 100_123,
       node: 'pv1-1',
