@@ -96,8 +96,10 @@ onOneStack('a Proxy from kubectl apply to Ready and back to nothing', setting, (
       await stack.apply(proxyManifest(name, spec));
       const proxy = await untilReady(stack, name);
       assert.deepEqual([proxy.status.ip, proxy.status.vmid], ['127.0.0.1', null]);
-      const [listed] = (await discover(stack)).filter((one) => one.name === name);
-      assert.equal(listed?.address, `127.0.0.1:${port}`);
+      await until(stack, 'discovery should list it', async () => {
+        const [listed] = (await discover(stack)).filter((one) => one.name === name);
+        assert.equal(listed?.address, `127.0.0.1:${port}`);
+      });
       assert.ok(server.seen.includes(`GET ${stack.pages.probeUrl}`), 'the probe is a real request');
       assert.deepEqual(await vmsOf(stack, proxy), []);
 
