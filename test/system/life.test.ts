@@ -147,8 +147,10 @@ onOneStack('a Proxy from kubectl apply to Ready and back to nothing', setting, (
     await stack.apply(proxyManifest(name, managedSpec({ cloudInit, healthCheck, auth })));
     const proxy = await untilReady(stack, name);
     assert.equal(proxy.status.vmid, asked.status.vmid, "the probe's credentials replace no VM");
-    const [endpoint] = (await discover(stack)).filter((one) => one.name === name);
-    assert.ok(endpoint && !JSON.stringify(endpoint).includes('s3cret'));
+    await until(stack, 'discovery should list it', async () => {
+      const [endpoint] = (await discover(stack)).filter((one) => one.name === name);
+      assert.ok(endpoint && !JSON.stringify(endpoint).includes('s3cret'));
+    });
     await stack.kubectl('delete', 'px', name);
     await expectNothingLeft(stack, proxy);
   });
@@ -254,5 +256,7 @@ async function expectDiscovered(stack: SystemStack, { metadata, status }: Proxy)
     phase: 'Ready',
     labels: { pool: 'story' },
   };
-  assert.deepEqual(await discover(stack, query), [endpoint]);
+  await until(stack, 'discovery should list it', async () => {
+    assert.deepEqual(await discover(stack, query), [endpoint]);
+  });
 }
