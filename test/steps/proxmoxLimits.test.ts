@@ -97,6 +97,20 @@ describe('limits', () => {
       assert.equal(peer.requests.length, 2);
     }));
 
+  it('no write leaves after 20 s without an answer from Temporal; reads do', () =>
+    withRig({ now: () => 1_000_000 }, async ({ api, peer }) => {
+      const silent = await failureOf(api({ answeredAtMs: () => 979_999 }).start('pve1', 110));
+      assert.equal(asWords(silent), 'Transient Timeout provider');
+      assert.match(silent.message, /nothing was sent: Temporal has not answered/);
+      const givenUp = failureOf(api({ answeredAtMs: () => -Infinity }).start('pve1', 110));
+      assert.equal((await givenUp).facts.outcomeUnknown, undefined);
+      assert.equal(peer.requests.length, 0);
+      await api({ answeredAtMs: () => 980_000 }).start('pve1', 110);
+      peer.answer = (_request, response) => answerData(response, []);
+      await api({ answeredAtMs: () => 0 }).listVms();
+      assert.equal(peer.requests.length, 2);
+    }));
+
   it('at most 8 requests run at once, of which 4 writes, and waiting writes hold up no read', () =>
     withRig({}, async ({ api, peer }) => {
       const held: (() => void)[] = [];
