@@ -73,7 +73,6 @@ function adopt(state: ProxyState, plan: Plan, found: Found<'ours'>): VmRecord {
   const known = state.next?.vmid === found.vmid ? state.next : null;
   const vm = known ?? plannedVm(plan, found.vmid, found.node, null);
   vm.node = found.node;
-  vm.cloneSent = true;
   vm.cloneUpid = null;
   vm.cloneUnknownAtMs = null;
   state.next = vm;
@@ -216,7 +215,6 @@ function discardIncomplete(
 ): void {
   const vm =
     state.next?.vmid === found.vmid ? state.next : plannedVm(plan, found.vmid, found.node, null);
-  vm.cloneSent = true;
   vm.node = found.node;
   retire(state, vm, 'incomplete', null);
   state.next = null;

@@ -153,14 +153,13 @@ export function applyHealth(state: ProxyState, signal: HealthSignal): void {
   state.health = [...others, latest].slice(-keptHealth);
 }
 
-/** Puts a VM on its way out; what was never cloned is simply forgotten. */
+/** Puts a VM on its way out, once. */
 export function retire(
   state: ProxyState,
   vm: VmRecord,
   purpose: Removal['purpose'],
   drainUntilMs: number | null,
 ): void {
-  if (!vm.cloneSent) return;
   if (state.removals.some((removal) => removal.vm.vmid === vm.vmid)) return;
   state.removals.push({
     vm,

@@ -36,7 +36,6 @@ export function plannedVm(
     diskKeys: found?.diskKeys ?? [],
     protectionInherited: found?.protectionInherited ?? false,
     seedNodes: [],
-    cloneSent: true,
     everReady: false,
     ip: null,
   };
@@ -73,7 +72,6 @@ function pastVm(
     specHash,
     seedFile: `${name}-seed.iso`,
     seedNodes: [node],
-    cloneSent: true,
     everReady: false,
     ip: null,
     requestBoundMs: defaultRequestBoundMs,

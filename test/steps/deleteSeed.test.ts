@@ -17,9 +17,9 @@ import {
   type StepRig,
 } from '../support/stepHarness.ts';
 
-function addSeed(rig: StepRig, node: string): void {
+function addSeed(rig: StepRig, node: string, storage = 'proxy-seeds'): void {
   rig.simulator.cluster.storages.add({
-    storage: 'proxy-seeds',
+    storage,
     name: `iso/${seedOf(rig.plan)}`,
     node,
     content: 'iso',
@@ -93,6 +93,38 @@ describe('deleteSeed', () => {
       config.set('ide2', `proxy-seeds:iso/${seedOf(rig.plan)},media=cdrom`);
       expectReason(await rig.refusal(deleteSeed, seed(rig)), 'DeletionBlocked');
     }));
+
+  it('keeps the seed that the VM it was made for still names, whatever that VM is called now', () =>
+    withSteps(async (rig) => {
+      addSeed(rig, 'pve1');
+      const { config } = rig.place();
+      config.set('name', 'web-1');
+      config.set('ide2', `proxy-seeds:iso/${seedOf(rig.plan)},media=cdrom`);
+      rig.simulator.refreshStats();
+      const error = expectReason(await rig.refusal(deleteSeed, seed(rig)), 'DeletionBlocked');
+      assert.match(error.message, /--ide2 none,media=cdrom/);
+      assert.equal(rig.simulator.isos().length, 1);
+    }));
+
+  it('deletes from the storage it was uploaded to, although the provider has another one now', () =>
+    withSteps(
+      async (rig) => {
+        addSeed(rig, 'pve1', 'local');
+        const result = await rig.run(deleteSeed, { ...seed(rig), isoStorage: 'local' });
+        assert.equal(result.kind, 'task');
+        const upid = result.kind === 'task' ? result.upid : '';
+        await rig.run(awaitTask, { provider: 'pve', upid, kind: 'seedDelete', vmid: rig.vmid });
+        assert.deepEqual(rig.simulator.isos(), []);
+      },
+      {
+        fixture: stepFixture({
+          acls: [
+            { path: '/', principal: 'proxy-operator@pve', role: 'ProxyOperator' },
+            { path: '/storage/local', principal: 'proxy-operator@pve', role: 'ProxyOperatorSeeds' },
+          ],
+        }),
+      },
+    ));
 
   it('waits for a node that is down', () =>
     withSteps(async (rig) => {

@@ -81,6 +81,8 @@ export class FakeWorld {
   recorded: RecordedStatus = nothingRecorded;
   readonly vms = new Map<number, FakeVm>();
   readonly seeds = new Set<string>();
+  /** Address of every VM made from now on, as a static one in cloud-init gives. */
+  fixedIp: string | null = null;
   /** VMIDs that somebody else took. */
   readonly takenVmids = new Set<number>();
   readonly statuses: ProxyStatus[] = [];
@@ -193,7 +195,7 @@ export class FakeWorld {
       cloneTemplate: async ({ plan, vmid }) => {
         await this.enter('cloneTemplate');
         const { vmName: name, specHash } = plan;
-        const ip = `192.0.2.${vmid - plan.vmidMin + 10}`;
+        const ip = this.fixedIp ?? `192.0.2.${vmid - plan.vmidMin + 10}`;
         this.vms.set(vmid, { vmid, name, specHash, power: 'stopped', configured: false, ip });
         this.peak = Math.max(this.peak, this.vms.size);
         return { upid: upid('clone') };

@@ -21,7 +21,6 @@ function vm(vmid: number, specHash: string, changes: Partial<VmRecord> = {}): Vm
     seedFile: `${name}-seed.iso`,
     seedNodes: ['pv1-1'],
     isoStorage: 'proxy-seeds',
-    cloneSent: true,
     cloneUpid: null,
     cloneUnknownAtMs: null,
     seedUpid: null,

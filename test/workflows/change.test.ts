@@ -64,6 +64,46 @@ describe('a change of what is wanted', () => {
     });
   });
 
+  it('DeleteFirst: a new VM with the address of the old one is not Ready before it was probed', async () => {
+    const world = new FakeWorld();
+    world.fixedIp = '192.0.2.10';
+    world.desired = world.desired && { ...world.desired, replaceStrategy: 'DeleteFirst' };
+    await tellStory(world, async (story) => {
+      await ready(story);
+      await story.changed({ specHash: 'bbbb', drainSeconds: 0 });
+      await story.until(
+        () => world.status?.specHash === 'bbbb' && world.status.ip === '192.0.2.10',
+        'the new VM',
+      );
+      await story.settled();
+      assert.equal(world.status?.phase, 'Running');
+      assert.equal(world.status?.healthy, null);
+      await story.health(true);
+      await story.until(() => world.status?.phase === 'Ready', 'Ready');
+    });
+  });
+
+  it('Retain keeps a VM that was Ready and was taken up again from its drain', async () => {
+    const world = new FakeWorld();
+    world.desired = world.desired && { ...world.desired, deletionPolicy: 'Retain' };
+    await tellStory(world, async (story) => {
+      await ready(story);
+      await story.changed({ specHash: 'bbbb' });
+      await story.until(() => world.status?.replacement?.ip === '192.0.2.11', 'the new address');
+      await story.health(true, '192.0.2.11');
+      await story.until(() => world.status?.ip === '192.0.2.11', 'the switch');
+      const silent = gate();
+      world.before('pollAgent', silent.enter);
+      await story.changed({ specHash: 'aaaa' });
+      await story.until(silent.reached, 'the old VM taken up, its agent being asked');
+      assert.equal(world.status?.replacement?.vmid, 100_000);
+      await story.deleted();
+      assert.equal((await story.handle.result()).outcome, 'Deleted');
+      silent.open();
+    });
+    assert.deepEqual(new Set(world.vms.keys()), new Set([100_000, 100_001]));
+  });
+
   it('awaits a running clone when the Proxy is deleted meanwhile, then removes what it made', async () => {
     const world = new FakeWorld();
     const cloning = gate();

@@ -67,8 +67,6 @@ export interface VmRecord {
   seedNodes: string[];
   /** Storage the seed was uploaded to; `null`: the one the provider has now. */
   isoStorage: string | null;
-  /** A clone request was sent for this VMID; until then nothing of ours can be there. */
-  cloneSent: boolean;
   /** UPID of the clone task whose end nobody has seen yet. */
   cloneUpid: string | null;
   /** When the last POST clone ended without a clear answer (epoch ms), else null. */
