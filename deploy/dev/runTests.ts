@@ -1,7 +1,7 @@
 import { delimiter, join } from 'node:path';
 import { runCommand } from './command.ts';
 import { UserError, printLine, runProgram } from './program.ts';
-import { onRequest, stages } from './stages.ts';
+import { stages } from './stages.ts';
 import type { ScriptStage, Stage, TestStage } from './stages.ts';
 import { checkout, endCrashedTestStacks } from './stackFolder.ts';
 import { addCounts, complaints, noTests, runTestStage } from './testStage.ts';
@@ -53,9 +53,7 @@ function chooseStages(names: readonly string[]): readonly Stage[] {
     const known = stages.map((stage) => stage.name).join(', ');
     throw new UserError(`There is no stage ${unknown.join(', ')}; there are ${known}.`);
   }
-  const wanted = (name: string): boolean =>
-    names.length === 0 ? !onRequest.includes(name) : names.includes(name);
-  return stages.filter((stage) => wanted(stage.name));
+  return stages.filter((stage) => names.length === 0 || names.includes(stage.name));
 }
 
 async function runScript(stage: ScriptStage, signal: AbortSignal): Promise<Outcome> {

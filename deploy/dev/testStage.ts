@@ -58,13 +58,18 @@ export interface TestOutcome {
   filesWithoutTests: string[];
 }
 
+/** The stage's test files, relative to the checkout. */
+export function filesOf({ files, except }: TestStage): string[] {
+  return globSync(files, { cwd: checkout, exclude: except }).sort();
+}
+
 /** Runs one level with node's own runner, a process per file. Failures are shown as node shows them, passes only on request. */
 export async function runTestStage(
   stage: TestStage,
   log: Log,
   signal: AbortSignal,
 ): Promise<TestOutcome> {
-  const files = globSync(stage.files, { cwd: checkout }).sort();
+  const files = filesOf(stage);
   if (files.length === 0) return { passed: false, counts: noTests, filesWithoutTests: [] };
   const stream = run({
     cwd: checkout,

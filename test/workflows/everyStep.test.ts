@@ -4,16 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { scaleTime } from '../workflows/matrix/scaledTime.ts';
+import { scaleTime } from './matrix/scaledTime.ts';
 
 scaleTime();
 const { stepTraits } = await import('../../workflows/contract/steps.ts');
-const { cellName, columnOf, columnsOf, stepsOf, sums } =
-  await import('../workflows/matrix/cells.ts');
-const { openDesk } = await import('../workflows/matrix/desk.ts');
-const { createReport } = await import('../workflows/matrix/report.ts');
-const { leftOut, rows } = await import('../workflows/matrix/rows.ts');
-const { tellCell } = await import('../workflows/matrix/tell.ts');
+const { cellName, columnOf, columnsOf, stepsOf, sums } = await import('./matrix/cells.ts');
+const { openDesk } = await import('./matrix/desk.ts');
+const { createReport } = await import('./matrix/report.ts');
+const { leftOut, rows } = await import('./matrix/rows.ts');
+const { tellCell } = await import('./matrix/tell.ts');
 
 /** Most of a story's time is waiting, so many go side by side. */
 const storiesAtOnce = 10;
