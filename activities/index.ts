@@ -30,7 +30,9 @@ import { uploadSeed } from './uploadSeed.ts';
 /** Steps of the main queue: they talk to Kubernetes only. */
 export type KubernetesSteps = Pick<Steps, 'claimProxy' | 'publishStatus' | 'releaseProxy'>;
 /** Steps of a provider's two queues. */
-export type ProviderSteps = Omit<Steps, keyof KubernetesSteps | 'probeProxies'>;
+export type ProviderSteps = Omit<Steps, keyof KubernetesSteps | keyof HealthSteps | 'probeProxies'>;
+/** Steps of the provider's own workflow. */
+export type HealthSteps = Pick<Steps, 'checkNode' | 'publishHealth'>;
 
 /** Reads the facts out of any step's input; what else is in it stays out of logs and spans. */
 const stepFactsSchema = z.object({

@@ -8,10 +8,14 @@ import {
   mainTaskQueue,
   probesWorkflowId,
   probesWorkflowType,
+  providerWorkflowId,
+  providerWorkflowType,
   proxyWorkflowId,
   signalNames,
   type HealthSignal,
+  type ProviderWorkflowInput,
 } from '../workflows/contract/messages.ts';
+import type { CheckSettings } from '../workflows/contract/steps.ts';
 
 /** Signals `health`; a run that does not exist is no failure. */
 export async function signalHealth(
@@ -29,6 +33,22 @@ export async function ensureProbes(client: Client): Promise<void> {
     taskQueue: mainTaskQueue,
     workflowIdConflictPolicy: 'USE_EXISTING',
     staticSummary: 'sends requests through every Proxy',
+  });
+}
+
+/** One `provider` workflow for each provider, whoever starts it first. */
+export async function ensureProvider(
+  client: Client,
+  provider: string,
+  settings: CheckSettings,
+): Promise<void> {
+  const input: ProviderWorkflowInput = { provider, settings };
+  await client.workflow.start(providerWorkflowType, {
+    workflowId: providerWorkflowId(provider),
+    taskQueue: mainTaskQueue,
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    staticSummary: `checks the nodes of provider ${provider}`,
+    args: [input],
   });
 }
 

@@ -1,3 +1,4 @@
 /** The bundle's only entry: every workflow by its type. */
 export { proxy } from './proxy.ts';
 export { probes } from './probes.ts';
+export { provider } from './provider.ts';

@@ -8,6 +8,8 @@ import {
   probesWorkflowType,
   providerQueue,
   providerWaitQueue,
+  providerWorkflowId,
+  providerWorkflowType,
   proxyWorkflowId,
   proxyWorkflowType,
   searchAttributeTypes,
@@ -44,12 +46,12 @@ test('the runbook lists the search attributes of the code, and no others', () =>
 
 test('the runbook lists the workflows of the bundle with their IDs, and the queues', () => {
   const workflows = sectionOf(runbook, '### Workflows');
-  assertSameNames(namesOf(workflows), [proxyWorkflowType, probesWorkflowType]);
+  assertSameNames(namesOf(workflows), [proxyWorkflowType, probesWorkflowType, providerWorkflowType]);
   assertSameNames(
     namesOf(workflows),
     groupsIn([source('workflows/index.ts')], /export \{ (\w+) \}/g),
   );
-  assertSameNames(namesOf(workflows, 1), [proxyWorkflowId('<uid>'), probesWorkflowId]);
+  assertSameNames(namesOf(workflows, 1), [proxyWorkflowId('<uid>'), probesWorkflowId, providerWorkflowId('<provider>')]);
   assertSameNames(namesOf(sectionOf(runbook, '### Queues')), [
     mainTaskQueue,
     providerQueue('<provider>'),

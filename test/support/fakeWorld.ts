@@ -272,6 +272,8 @@ export class FakeWorld {
         return { released };
       },
       probeProxies: () => Promise.reject(new Error('no prober in this world')),
+      checkNode: () => Promise.reject(new Error('no nodes in this world')),
+      publishHealth: () => Promise.reject(new Error('no providers in this world')),
     };
   }
 

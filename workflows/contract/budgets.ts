@@ -45,6 +45,9 @@ export const readRetryMs = { first: 1 * second, max: 1 * minute } as const;
 /** Silence of the prober, after which another worker takes over. */
 export const probesHeartbeatMs = 30 * second;
 
+/** A provider that no worker has served for this long has left: its workflow and its ProviderHealth end. */
+export const providerGoneMs = 10 * minute;
+
 /** Retry of Transient failures by the workflow: 1, 2, 4 s … 5 min. */
 export const retryFirstMs = 1 * second;
 export const retryMaxMs = 5 * minute;

@@ -65,6 +65,22 @@ export const reasons = {
 } as const satisfies Record<string, string>;
 export type Reason = keyof typeof reasons;
 
+/** Reasons of a target in ProviderHealth (specification, Health check). `APIError` is spelled as there. */
+export const targetReasons = [
+  'Reachable',
+  'CredentialsUnavailable',
+  'CertificateInvalid',
+  'Unreachable',
+  'Unauthorized',
+  'Forbidden',
+  'Timeout',
+  'StorageNotFound',
+  'TemplateNotFound',
+  'APIError',
+  'ProviderNotServed',
+] as const;
+export type TargetReason = (typeof targetReasons)[number];
+
 /**
  * The details of every failure that crosses the activity boundary: plain facts, never a secret.
  * `retryAfterMs` overrides the workflow's backoff where waiting longer would only waste a turn.

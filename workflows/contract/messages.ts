@@ -1,15 +1,21 @@
 /** Signals and queries of the `proxy` workflow, and the names both sides share. */
 import type { Leftover, Phase, ProxyRef, VmRecord } from './proxy.ts';
+import type { CheckSettings } from './steps.ts';
 
 export const proxyWorkflowType = 'proxy';
 export const probesWorkflowType = 'probes';
 export const probesWorkflowId = 'probes-0';
+export const providerWorkflowType = 'provider';
 /** Queue of all workflows and of the steps that talk to Kubernetes only. */
 export const mainTaskQueue = 'egress-proxies';
 
 /** Workflow ID of one Proxy: one run per ID is the lock between create, delete and collection. */
 export function proxyWorkflowId(uid: string): string {
   return `proxy-${uid}`;
+}
+/** Workflow ID of one provider: it checks the nodes and publishes ProviderHealth. */
+export function providerWorkflowId(provider: string): string {
+  return `provider-${provider}`;
 }
 /** Queue of a provider's short steps. */
 export function providerQueue(provider: string): string {
@@ -92,6 +98,15 @@ export interface ProxyWorkflowResult {
     upid: string | null;
     seedFile: string | null;
   }[];
+}
+
+/** What `start` hands to a new run of `provider`. */
+export interface ProviderWorkflowInput {
+  provider: string;
+  /** As configured when it was started; every check brings them up to date. */
+  settings: CheckSettings;
+  /** State carried over by continue-as-new; absent on a fresh start. The workflow owns its shape. */
+  carried?: unknown;
 }
 
 /** Answer of the query `state`. */

@@ -1,5 +1,6 @@
 /** The steps (activities) of the operator: names, inputs and results. Plain JSON, references and facts only. */
 import type { WaitKind } from './budgets.ts';
+import type { TargetReason } from './errors.ts';
 import type {
   DeletionPolicy,
   DesiredProxy,
@@ -253,6 +254,49 @@ export type StepName = keyof Steps;
 
 /** Where a step runs, and whether it may change anything: the table that workflows, worker and tests share. */
 export interface StepTraits {
+/** What checking a provider depends on, of config and flags. */
+export interface CheckSettings {
+  /** URL the nodes are checked through. */
+  address: string;
+  /** In the order of the config. */
+  nodes: string[];
+  /** From the start of one round to the start of the next. */
+  intervalMs: number;
+  /** Bound of one check, all its requests together. */
+  timeoutMs: number;
+}
+export interface CheckNodeInput {
+  provider: string;
+  node: string;
+}
+/** One node as a check found it (design §2, ProviderHealth). */
+export interface TargetHealth {
+  name: string;
+  address: string;
+  ready: boolean;
+  reason: TargetReason;
+  message: string;
+  latencyMs: number | null;
+  /** RFC 3339; `null`: nobody could check it. */
+  checkedAt: string | null;
+  /** Facts met on the way: version, free space, templates found; never a secret. */
+  details: Record<string, string>;
+}
+export interface CheckNodeResult {
+  /** `null`: the config no longer has this node. */
+  target: TargetHealth | null;
+  settings: CheckSettings;
+}
+export interface PublishHealthInput {
+  provider: string;
+  /** In the order of the config. `null`: nobody serves the provider any more, so its ProviderHealth goes. */
+  targets: TargetHealth[] | null;
+}
+export interface PublishHealthResult {
+  /** Targets that are ready and were not before; their Proxies were told. */
+  recovered: string[];
+}
+
   queue: 'main' | 'provider' | 'wait';
   /** `read`: Temporal may repeat it. `write`: one attempt, the workflow decides what comes next. */
   effect: 'read' | 'write';
@@ -273,9 +317,14 @@ export const stepTraits: Record<StepName, StepTraits> = {
   pollAgent: { queue: 'wait', effect: 'read', requests: 4 },
   publishStatus: { queue: 'main', effect: 'read', requests: 2 },
   stopVm: { queue: 'provider', effect: 'write', requests: 10 },
+  checkNode(input: CheckNodeInput): Promise<CheckNodeResult>;
+  publishHealth(input: PublishHealthInput): Promise<PublishHealthResult>;
   destroyVm: { queue: 'provider', effect: 'write', requests: 16 },
   deleteSeed: { queue: 'provider', effect: 'write', requests: 8 },
   releaseProxy: { queue: 'main', effect: 'read', requests: 2 },
   listManagedVms: { queue: 'provider', effect: 'read', requests: 40 },
   probeProxies: { queue: 'main', effect: 'read', requests: 0 },
 };
+  // Its requests share one bound of their own, `waitMs` of the call.
+  checkNode: { queue: 'wait', effect: 'read', requests: 0 },
+  publishHealth: { queue: 'main', effect: 'read', requests: 4 },

@@ -68,4 +68,7 @@ export const rows: Record<MatrixStep, Row> = {
 export const leftOut: Partial<Record<StepName, string>> = {
   probeProxies:
     'no step of a Proxy: one long watcher of its own workflow, tested in steps/probeProxies.test.ts',
+  checkNode: 'no step of a Proxy: it changes nothing, tested in steps/checkNode.test.ts',
+  publishHealth:
+    'no step of a Proxy: it writes ProviderHealth, tested in steps/publishHealth.test.ts',
 };

@@ -37,6 +37,7 @@ export const heartbeatEveryMs = 250;
 export const temporalSilenceMs = 1_000;
 export const readRetryMs = { first: 25, max: 1_000 };
 export const probesHeartbeatMs = 2_000;
+export const providerGoneMs = 10_000;
 export const retryFirstMs = 25;
 export const retryMaxMs = 1_000;
 export const quickTries = 5;
@@ -73,6 +74,7 @@ export function retryDelayMs(failures: number): number {
   temporalSilenceMs,
   readRetryMs,
   probesHeartbeatMs,
+  providerGoneMs,
   retryFirstMs,
   retryMaxMs,
   quickTries,

@@ -14,7 +14,7 @@ import { aProviderConfig, testInstallation } from '../../support/aPlan.ts';
 import { recordingLog } from '../../support/recordingLog.ts';
 import { machines, vmidRange, type World } from './world.ts';
 
-export type MatrixStep = Exclude<StepName, 'probeProxies'>;
+export type MatrixStep = Exclude<StepName, 'probeProxies' | 'checkNode' | 'publishHealth'>;
 
 export interface StepWorker {
   run(step: MatrixStep, input: unknown): Promise<unknown>;
