@@ -41,6 +41,8 @@ export function stayAlive(
     }
     if (answeredAtMs !== -Infinity) answeredAtMs = Math.max(answeredAtMs, sentMs);
   };
+  // At once, too: between Temporal's start of the attempt and this one the process may have been frozen.
+  if (asking) void ask();
   const timer = setInterval(() => {
     context.heartbeat();
     if (asking && answeredAtMs !== -Infinity) void ask();

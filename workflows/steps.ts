@@ -1,14 +1,15 @@
 /** The only door to activities: step → queue, time limits, retry policy and summary. */
 import { proxyActivities, type ActivityOptions, type RetryPolicy } from '@temporalio/workflow';
 import {
+  heartbeatSlackMs,
   kubernetesBoundMs,
   probesHeartbeatMs,
   readRetryMs,
   scheduleToStartMs,
   slackMs,
+  temporalSilenceMs,
   waitBudgets,
   waitHeartbeatMs,
-  writeHeartbeatSlackMs,
 } from './contract/budgets.ts';
 import { errorClasses } from './contract/errors.ts';
 import { mainTaskQueue, providerQueue, providerWaitQueue } from './contract/messages.ts';
@@ -47,6 +48,13 @@ function taskQueueOf(name: StepName, provider: string): string {
   return queue === 'wait' ? providerWaitQueue(provider) : providerQueue(provider);
 }
 
+/** Silence after which Temporal gives an attempt up: not before a write that it may just have sent is over (design §3). */
+function heartbeatMsOf(name: StepName, boundMs: number): number {
+  const { queue, effect } = stepTraits[name];
+  if (queue === 'wait') return waitHeartbeatMs;
+  return (effect === 'write' ? temporalSilenceMs : 0) + boundMs + heartbeatSlackMs;
+}
+
 /** Options of one call: its time limit is wait + requests × request bound + slack (style §4). */
 export function stepOptions(name: StepName, call: StepCall): ActivityOptions {
   const { queue, effect, requests } = stepTraits[name];
@@ -55,7 +63,7 @@ export function stepOptions(name: StepName, call: StepCall): ActivityOptions {
   return {
     taskQueue: taskQueueOf(name, call.provider),
     startToCloseTimeout: call.waitMs + requests * boundMs + slackMs,
-    heartbeatTimeout: queue === 'wait' ? waitHeartbeatMs : boundMs + writeHeartbeatSlackMs,
+    heartbeatTimeout: heartbeatMsOf(name, boundMs),
     ...(onMain ? {} : { scheduleToStartTimeout: scheduleToStartMs }),
     retry: effect === 'read' ? readRetry : writeRetry,
     // A wait changes nothing, so nobody needs to see its end; a write runs in a scope of its own.

@@ -30,8 +30,12 @@ export const kubernetesBoundMs = 10 * second;
 export const slackMs = 30 * second;
 /** Provider steps that no worker picks up within this time become Transient `ProviderNotServed`. */
 export const scheduleToStartMs = 1 * minute;
-/** Silence of a step that holds a write: the request bound plus this. */
-export const writeHeartbeatSlackMs = 15 * second;
+/**
+ * Silence of a short step: the request bound plus this. Of one that writes: `temporalSilenceMs` more, so that a write
+ * that left at the last moment is over before Temporal lets another attempt look. An upload's bound is a second longer
+ * for each MiB, which this covers.
+ */
+export const heartbeatSlackMs = 15 * second;
 /** Silence of a wait, after which another worker takes it over. */
 export const waitHeartbeatMs = 15 * second;
 

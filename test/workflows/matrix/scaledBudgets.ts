@@ -31,7 +31,7 @@ export const kubernetesBoundMs = 1_000;
 export const slackMs = 3_000;
 /** Nobody is to run into it: what the matrix asks is not how busy this machine is. */
 export const scheduleToStartMs = 30_000;
-export const writeHeartbeatSlackMs = 1_500;
+export const heartbeatSlackMs = 1_500;
 export const waitHeartbeatMs = 2_000;
 export const heartbeatEveryMs = 250;
 export const temporalSilenceMs = 1_000;
@@ -68,7 +68,7 @@ export function retryDelayMs(failures: number): number {
   kubernetesBoundMs,
   slackMs,
   scheduleToStartMs,
-  writeHeartbeatSlackMs,
+  heartbeatSlackMs,
   waitHeartbeatMs,
   heartbeatEveryMs,
   temporalSilenceMs,
