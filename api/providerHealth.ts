@@ -25,6 +25,20 @@ const target = z.object({
     .describe('Facts the check met: version, free space, templates found; never a secret.'),
 });
 
+/** Too many VMs of the provider are missing at once (design §7): nothing is concluded from their absence. */
+export const absenceAlarmSchema = z
+  .object({
+    id: z.string().describe('What confirmAbsence in the providers config must name to confirm it.'),
+    since: time.describe('When it was raised.'),
+    message: z.string().describe('What was seen.'),
+    vmids: kubernetes(z.array(z.int()), { 'x-kubernetes-list-type': 'atomic' }).describe(
+      'VMIDs that are missing.',
+    ),
+  })
+  .describe(
+    'Set while MassAbsence stands: VMs that are missing are neither made again nor taken for gone.',
+  );
+
 /** `status` of a ProviderHealth; absent fields as `null`, lists as `[]`. */
 export const providerHealthStatusSchema = z
   .object({
@@ -49,6 +63,10 @@ export const providerHealthStatusSchema = z
     })
       .default([])
       .describe('One entry per node, in the order of the config.'),
+    alarm: absenceAlarmSchema
+      .nullable()
+      .default(null)
+      .describe('The MassAbsence alarm, while it stands.'),
     conditions: conditionsSchema.describe(
       'ConfigValid says whether the last edit of the providers config was accepted.',
     ),
@@ -58,3 +76,5 @@ export const providerHealthStatusSchema = z
 /** One node in a health check. */
 export type ProviderTarget = z.output<typeof target>;
 export type ProviderHealthStatus = z.output<typeof providerHealthStatusSchema>;
+/** A `MassAbsence` alarm. */
+export type AbsenceAlarm = z.output<typeof absenceAlarmSchema>;

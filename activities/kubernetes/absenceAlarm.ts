@@ -1,0 +1,73 @@
+/** The `MassAbsence` alarm of a provider, kept in its ProviderHealth: every worker sees it, and so does a person. */
+import { z } from 'zod';
+import { apiVersion, group, version } from '../../api/proxy.ts';
+import {
+  absenceAlarmSchema,
+  providerHealthKind,
+  providerHealthPlural,
+  type AbsenceAlarm,
+} from '../../api/providerHealth.ts';
+import type { KubernetesClient } from './client.ts';
+import { refused, unanswered, type Attempt } from './failure.ts';
+
+/** Where alarms are kept. */
+export interface AbsenceAlarms {
+  /** Throws Transient `KubernetesUnavailable`. */
+  read(provider: string): Promise<AbsenceAlarm | null>;
+  /** `null` ends it. Throws Transient `KubernetesUnavailable`. */
+  write(provider: string, alarm: AbsenceAlarm | null): Promise<void>;
+}
+
+const collection = `/apis/${group}/${version}/${providerHealthPlural}`;
+const stored = z.object({
+  status: z.object({ alarm: absenceAlarmSchema.nullable().default(null) }).nullish(),
+});
+
+/** Alarms in the `status.alarm` of the ProviderHealths. */
+export function kubernetesAlarms(client: KubernetesClient): AbsenceAlarms {
+  async function ask(
+    attempt: Attempt,
+    request: Parameters<KubernetesClient['send']>[0],
+  ): Promise<{ status: number; body: unknown }> {
+    try {
+      return await client.send(request);
+    } catch (error) {
+      throw unanswered(attempt, error);
+    }
+  }
+
+  return {
+    read: async (provider) => {
+      const attempt: Attempt = {
+        verb: 'get',
+        object: `ProviderHealth ${provider}`,
+        rule: 'providerhealths: get',
+      };
+      const answer = await ask(attempt, { method: 'GET', path: `${collection}/${provider}` });
+      if (answer.status === 404) return null;
+      if (answer.status !== 200) throw refused(attempt, answer);
+      const parsed = stored.safeParse(answer.body);
+      return parsed.success ? (parsed.data.status?.alarm ?? null) : null;
+    },
+    write: async (provider, alarm) => {
+      const attempt: Attempt = {
+        verb: 'patch',
+        object: `status of ProviderHealth ${provider}`,
+        rule: 'providerhealths/status: patch',
+      };
+      const patch = {
+        method: 'PATCH',
+        path: `${collection}/${provider}/status`,
+        body: { status: { alarm } },
+      } as const;
+      const answer = await ask(attempt, patch);
+      if (answer.status === 200) return;
+      if (answer.status !== 404) throw refused(attempt, answer);
+      if (alarm === null) return;
+      const body = { apiVersion, kind: providerHealthKind, metadata: { name: provider } };
+      await ask(attempt, { method: 'POST', path: collection, body });
+      const again = await ask(attempt, patch);
+      if (again.status !== 200) throw refused(attempt, again);
+    },
+  };
+}
