@@ -10,13 +10,13 @@ import type { CloneParams, ProxmoxApi, VmRow } from './proxmox/api.ts';
 import { markFor } from './facts/marks.ts';
 import { formatMark } from './vm/identity.ts';
 import { slotRetryMs } from '../workflows/contract/budgets.ts';
-import type { CloneTemplateInput, SubmitResult } from '../workflows/contract/steps.ts';
+import type { CloneTemplateInput, CloneTemplateResult } from '../workflows/contract/steps.ts';
 
 /**
  * `upid: null` when the VM is there already. Throws Transient `WaitingForSlot`, `LostRace` (with `goBack`: the VMID
  * is taken, allocate again) or `Unreachable`.
  */
-export const cloneTemplate: Step<CloneTemplateInput, SubmitResult> = async (
+export const cloneTemplate: Step<CloneTemplateInput, CloneTemplateResult> = async (
   deps,
   context,
   input,
@@ -51,7 +51,7 @@ async function submit(
   context: StepContext,
   api: ProxmoxApi,
   { ref, plan, vmid, templateNode }: CloneTemplateInput,
-): Promise<SubmitResult> {
+): Promise<CloneTemplateResult> {
   const params: CloneParams = {
     newid: vmid,
     name: plan.vmName,
@@ -62,7 +62,7 @@ async function submit(
   };
   context.heartbeat();
   const upid = await api.clone(templateNode, plan.templateVmid, params);
-  return { upid };
+  return { upid, own: true };
 }
 
 /** The VMID is taken: by the clone an earlier attempt sent, or by somebody else's VM. */
@@ -71,16 +71,16 @@ async function alreadyThere(
   api: ProxmoxApi,
   row: VmRow,
   { ref, plan }: CloneTemplateInput,
-): Promise<SubmitResult> {
+): Promise<CloneTemplateResult> {
   const { vmid, node } = row;
   if (row.type === 'qemu') {
     const config = await readConfig(api, row);
     const { kind } = ownershipOf(row, config, claimOf(deps, plan.provider, ref, plan.vmName));
     const { lock } = config.values;
     const cloning = lock === 'clone' && (kind === 'ours' || kind === 'nameless');
-    if (kind === 'ours' && lock === undefined) return { upid: null };
+    if (kind === 'ours' && lock === undefined) return { upid: null, own: false };
     const holder = cloning ? await lockHolder(api, row, lock) : null;
-    if (holder?.kind === 'task') return { upid: holder.upid };
+    if (holder?.kind === 'task') return { upid: holder.upid, own: false };
   }
   throw transient('LostRace', `VMID ${vmid} is taken by a VM on ${node}; allocating again`, {
     vmid,

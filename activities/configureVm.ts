@@ -1,15 +1,21 @@
 /** The one config write of the specification: size, agent, tags, seed on ide2, net0, and the mark kept current. */
-import type { Step, StepDeps } from './deps.ts';
+import type { Step, StepContext, StepDeps } from './deps.ts';
 import { markFor } from './facts/marks.ts';
-import { findOurVm, vmAt, type OurVm } from './facts/vms.ts';
+import { findRow, leftAlone } from './facts/removal.ts';
+import { claimOf, findOurVm, ownershipOf, readConfig, vmAt, type OurVm } from './facts/vms.ts';
 import { transient } from './providerError.ts';
-import type { ProxmoxApi } from './proxmox/api.ts';
+import type { ProxmoxApi, VmConfig } from './proxmox/api.ts';
 import { configChanges, vmTag } from './vm/hardware.ts';
-import { mergeMark, parseMark, seedVolidFor } from './vm/identity.ts';
+import { mergeMark, parseMark, seedVolidFor, type Mark } from './vm/identity.ts';
 import { hasProcess } from './vm/state.ts';
-import type { ConfigureVmInput, ConfigureVmResult } from '../workflows/contract/steps.ts';
+import type {
+  ConfigureForStartInput,
+  ConfigureVmInput,
+  ConfigureVmResult,
+  MarkVmInput,
+} from '../workflows/contract/steps.ts';
 
-/** Limit of a config write that is not sent because of it: nothing differs. */
+/** Keys to set and to remove; a write without any is not sent. */
 interface Changes {
   set: Record<string, string>;
   delete: string[];
@@ -17,30 +23,76 @@ interface Changes {
 
 /**
  * One PUT with the keys that differ, tied to the config that was read by its digest. A running VM gets mark and tag
- * only. Throws Transient `UploadNotConfirmed` (goBack), `WaitingForLock`, `ConfigChanged`.
+ * only, and so does any VM whose mark is to be kept current. Throws Transient `UploadNotConfirmed` (goBack),
+ * `WaitingForLock`, `ConfigChanged`.
  */
-export const configureVm: Step<ConfigureVmInput, ConfigureVmResult> = async (
-  deps,
-  context,
-  input,
-) => {
+export const configureVm: Step<ConfigureVmInput, ConfigureVmResult> = (deps, context, input) =>
+  input.kind === 'mark' ? mark(deps, context, input) : configure(deps, context, input);
+
+async function configure(
+  deps: StepDeps,
+  context: StepContext,
+  input: ConfigureForStartInput,
+): Promise<ConfigureVmResult> {
   const api = deps.providers.api(input.plan.provider, context.call);
   const vm = await findOurVm(deps, api, input.ref, input.vm);
   const running = hasProcess(vm.power);
   // A locked VM that runs is left as it is: what is missing is a label, not worth waiting for a backup.
-  if (running && vm.lock !== null) return { changed: [] };
+  if (running && vm.lock !== null) return { changed: [], found: true };
   requireUnlocked(vm);
   if (!running) await confirmSeed(api, vm, input);
-  const changes = running ? labelsOf(deps, vm, input) : everythingOf(deps, vm, input);
-  const changed = [...Object.keys(changes.set), ...changes.delete];
-  if (changed.length === 0) return { changed };
-  context.heartbeat();
-  const { digest } = vm.config;
-  await api.setVmConfig(vm.node, vm.vmid, changes.set, { delete: changes.delete, digest });
-  return { changed };
-};
+  const changes = running
+    ? labelChanges(vm.config, markOf(deps, vm.config, input))
+    : everythingOf(deps, vm, input);
+  return write(context, api, vm, vm.config, changes);
+}
 
-function requireUnlocked({ vmid, node, lock }: OurVm): void {
+/** A VM that is proven gone, or none of ours, has no mark to keep: it is left alone. */
+async function mark(
+  deps: StepDeps,
+  context: StepContext,
+  input: MarkVmInput,
+): Promise<ConfigureVmResult> {
+  const { ref, vm, deletionPolicy, retained } = input;
+  const api = deps.providers.api(vm.provider, context.call);
+  const row = await findRow(api, input);
+  if (row === null) return { changed: [], found: false };
+  const config = await readConfig(api, row);
+  const { name, description, lock } = config.values;
+  const { kind } = ownershipOf(row, config, claimOf(deps, vm.provider, ref, vm.name));
+  const known = parseMark(description ?? '');
+  if (kind !== 'ours' || known === null) {
+    leftAlone(context, row, kind, name ?? null);
+    return { changed: [], found: false };
+  }
+  const { vmid, node } = row;
+  requireUnlocked({ vmid, node, lock: lock ?? null });
+  const wanted: Mark = {
+    ...known,
+    managed: retained ? 'retained' : 'true',
+    uid: ref.uid,
+    installation: deps.installation.id,
+    proxy: `${ref.namespace}/${ref.name}`,
+    deletionPolicy,
+  };
+  return write(context, api, row, config, labelChanges(config, wanted));
+}
+
+async function write(
+  context: StepContext,
+  api: ProxmoxApi,
+  { node, vmid }: { node: string; vmid: number },
+  { digest }: VmConfig,
+  changes: Changes,
+): Promise<ConfigureVmResult> {
+  const changed = [...Object.keys(changes.set), ...changes.delete];
+  if (changed.length === 0) return { changed, found: true };
+  context.heartbeat();
+  await api.setVmConfig(node, vmid, changes.set, { delete: changes.delete, digest });
+  return { changed, found: true };
+}
+
+function requireUnlocked({ vmid, node, lock }: Pick<OurVm, 'vmid' | 'node' | 'lock'>): void {
   if (lock === null) return;
   throw transient('WaitingForLock', `${vmAt({ vmid, node })} is locked (${lock}); waiting`, {
     vmid,
@@ -57,7 +109,7 @@ function requireUnlocked({ vmid, node, lock }: OurVm): void {
 async function confirmSeed(
   api: ProxmoxApi,
   { node, vmid }: OurVm,
-  { plan, seedBytes }: ConfigureVmInput,
+  { plan, seedBytes }: ConfigureForStartInput,
 ): Promise<void> {
   const volid = seedVolidFor(plan.isoStorage, plan.seedFile);
   const listed = (await api.listIsos(node, plan.isoStorage)).find((iso) => iso.volid === volid);
@@ -70,34 +122,32 @@ async function confirmSeed(
   );
 }
 
-function everythingOf(
-  deps: StepDeps,
-  vm: OurVm,
-  { ref, plan, clearProtection }: ConfigureVmInput,
-): Changes {
+function everythingOf(deps: StepDeps, vm: OurVm, input: ConfigureForStartInput): Changes {
+  const { plan, clearProtection } = input;
   const { cores, memoryMiB, bridge, vlanTag } = plan;
   const isoVolid = seedVolidFor(plan.isoStorage, plan.seedFile);
   const wish = { cores, memoryMiB, isoVolid, bridge, vlanTag, clearProtection };
   const changes = configChanges(vm.config.values, wish);
-  return { ...changes, set: { ...changes.set, ...descriptionOf(deps, vm, { ref, plan }) } };
+  const description = descriptionOf(vm.config, markOf(deps, vm.config, input));
+  return { ...changes, set: { ...changes.set, ...description } };
 }
 
 /** Description and tags are applied at once, whatever the VM does (api-facts 5.12). */
-function labelsOf(deps: StepDeps, vm: OurVm, input: ConfigureVmInput): Changes {
-  const tags = (vm.config.values.tags ?? '').split(/[\s,;]+/).filter((tag) => tag !== '');
+function labelChanges(config: VmConfig, wanted: Mark): Changes {
+  const tags = (config.values.tags ?? '').split(/[\s,;]+/).filter((tag) => tag !== '');
   // Tags people added since the start stay.
   const tag = tags.includes(vmTag) ? {} : { tags: [...tags, vmTag].join(';') };
-  return { set: { ...tag, ...descriptionOf(deps, vm, input) }, delete: [] };
+  return { set: { ...tag, ...descriptionOf(config, wanted) }, delete: [] };
+}
+
+function markOf(deps: StepDeps, config: VmConfig, { ref, plan }: ConfigureForStartInput): Mark {
+  const createdAt = parseMark(config.values.description ?? '')?.createdAt ?? null;
+  return markFor(deps, ref, plan, createdAt);
 }
 
 /** Proxmox cuts blanks at the end of a description, so trimmed texts are compared (pve/README 20). */
-function descriptionOf(
-  deps: StepDeps,
-  vm: OurVm,
-  { ref, plan }: Pick<ConfigureVmInput, 'ref' | 'plan'>,
-): { description?: string } {
-  const current = vm.config.values.description ?? '';
-  const createdAt = parseMark(current)?.createdAt ?? null;
-  const description = mergeMark(current, markFor(deps, ref, plan, createdAt));
+function descriptionOf({ values }: VmConfig, wanted: Mark): { description?: string } {
+  const current = values.description ?? '';
+  const description = mergeMark(current, wanted);
   return description.trimEnd() === current.trimEnd() ? {} : { description };
 }

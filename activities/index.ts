@@ -18,6 +18,7 @@ import { handOver, toFailure } from './failure.ts';
 import { listManagedVms } from './listManagedVms.ts';
 import { outcomeOf, withStepSpan, type StepObserver, type StepOutcome } from './observe.ts';
 import { pollAgent } from './pollAgent.ts';
+import { withinLockBudget } from './lockBudget.ts';
 import { NotYet, ProviderError } from './providerError.ts';
 import { publishStatus } from './publishStatus.ts';
 import { releaseProxy } from './releaseProxy.ts';
@@ -111,7 +112,9 @@ function bind<Input, Result>(
       const result = await withStepSpan(step, facts, () => run(deps, context, input));
       context.log.debug({ seconds: measure('ok', false) }, 'step finished');
       return result;
-    } catch (error) {
+    } catch (thrown) {
+      const { budgetScale } = deps.pace;
+      const error = withinLockBudget(thrown, input, deps.clock.now(), budgetScale);
       const cancelled = signal.aborted;
       const exceeded = error instanceof ProviderError && error.facts.reason === 'BudgetExceeded';
       const seconds = measure(outcomeOf(error, cancelled), exceeded);

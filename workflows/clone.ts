@@ -47,11 +47,12 @@ function keepSeedOf(before: VmRecord, vm: VmRecord): void {
 async function submit(life: Life, plan: Plan, vm: VmRecord): Promise<string | null> {
   const { vmid, templateNode } = vm;
   try {
-    const { upid } = await life.step(
+    const { upid, own } = await life.step(
       'cloneTemplate',
       { ref: life.state.ref, plan, vmid, templateNode },
       { ...placeOfPlan(plan), summary: `clone ${plan.templateVmid} → ${vmid} on ${plan.node}` },
     );
+    vm.cloneIsOwn = own;
     return upid;
   } catch (error) {
     const unknown = error instanceof StepFailed && error.failure.facts.outcomeUnknown === true;
@@ -110,6 +111,8 @@ export async function followClone(life: Life, plan: Plan, found: Found<'cloning'
   const { state } = life;
   const known = state.next?.vmid === found.vmid ? state.next : null;
   const vm = known ?? plannedVm(plan, found.vmid, found.node, null);
+  // Tied to the VMID, not to us: whoever else took the VMID first may have started it.
+  if (vm.cloneUpid !== found.upid) vm.cloneIsOwn = false;
   vm.cloneUpid = found.upid;
   state.next = vm;
   state.cloneEverSent = true;

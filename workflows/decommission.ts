@@ -6,7 +6,7 @@ import { awaitTask, isTaskEnd, write } from './finished.ts';
 import { StepFailed, type Life } from './life.ts';
 import { awaitUpload } from './provision.ts';
 import { addEvent, retire, type Removal } from './state.ts';
-import { listedVm, placeOf } from './vmRecord.ts';
+import { listedVm, placeOf, refOf } from './vmRecord.ts';
 
 /** VMIDs freed by this workflow that it remembers as exempt from cooling. */
 const keptFreedVmids = 8;
@@ -15,7 +15,8 @@ const maxRounds = 3;
 
 /** Removes one VM and its seeds. Throws StepFailed; running it again continues where the world stands. */
 export async function decommission(life: Life, removal: Removal): Promise<void> {
-  const { vm } = removal;
+  const { vm, purpose } = removal;
+  if (purpose === 'retain') return keep(life, removal);
   if (!removal.destroyed) {
     try {
       await stop(life, removal);
@@ -44,6 +45,23 @@ export async function decommission(life: Life, removal: Removal): Promise<void> 
   );
 }
 
+/** `Retain`: VM and seed stay, and the mark says so to whoever collects orphans (design §2). */
+async function keep(life: Life, removal: Removal): Promise<void> {
+  const { state } = life;
+  const { vm } = removal;
+  const { found } = await write(() =>
+    life.step(
+      'configureVm',
+      { kind: 'mark', ref: state.ref, vm: refOf(vm), deletionPolicy: 'Retain', retained: true },
+      { ...placeOf(vm), summary: `mark VM ${vm.vmid} as retained` },
+    ),
+  );
+  state.removals = state.removals.filter((other) => other !== removal);
+  if (!found) return;
+  const message = `VM ${vm.vmid} on ${vm.node} stays, as the deletion policy says`;
+  addEvent(state, 'Normal', 'VmRetained', 'Delete', message);
+}
+
 function isLeftover(error: unknown): error is StepFailed {
   return error instanceof StepFailed && error.failure.facts.reason === 'VmLeftover';
 }
@@ -62,6 +80,11 @@ async function stop(life: Life, removal: Removal): Promise<void> {
   const result = await write(() =>
     life.step('stopVm', inputOf(life, removal), { ...placeOf(vm), summary: `stop VM ${vm.vmid}` }),
   );
+  if (result.kind === 'aborted') {
+    await closeClone(life, vm);
+    // It may have ended well a moment before, or left its lock: the next look tells.
+    return stop(life, removal);
+  }
   if (result.kind !== 'gone') closed(vm);
   if (result.kind === 'task') await awaitTask(life, placeOf(vm), 'stop', vm.vmid, result.upid);
 }
@@ -158,7 +181,8 @@ function seedNodesOf(vm: VmRecord): string[] {
 }
 
 function inputOf(life: Life, { vm, purpose }: Removal): StopVmInput {
-  const { provider, vmid, node, name, specHash, protectionInherited } = vm;
+  const { provider, vmid, node, name, specHash, protectionInherited, cloneIsOwn, cloneUpid } = vm;
+  if (purpose === 'retain') throw new TypeError(`VM ${vmid} is to stay`);
   const wanted: DestroyPurpose = life.state.deleting ? 'deletion' : purpose;
   return {
     ref: life.state.ref,
@@ -166,6 +190,7 @@ function inputOf(life: Life, { vm, purpose }: Removal): StopVmInput {
     purpose: wanted,
     specHash,
     protectionInherited,
+    ownClone: cloneIsOwn ? cloneUpid : null,
   };
 }
 
@@ -183,7 +208,7 @@ export async function listForDeletion(
   // Which of them was the one that served is not known any more, so `Retain` keeps them all.
   const kept = deletionPolicy === 'Retain' && state.everReady;
   for (const found of vms) {
-    if (!kept) retire(state, listedVm(provider, found), 'deletion', null);
+    retire(state, listedVm(provider, found), kept ? 'retain' : 'deletion', null);
   }
   state.listedForDeletion = true;
 }

@@ -10,11 +10,11 @@ import {
 import { acceptClaim } from './accept.ts';
 import { describe } from './conditions.ts';
 import { defaultRequestBoundMs, retryDelayMs } from './contract/budgets.ts';
-import type { StepName } from './contract/steps.ts';
+import type { AwaitedLocks, StepName } from './contract/steps.ts';
 import { detailsOf } from './details.ts';
 import { readFailure, type StepFailure } from './failures.ts';
 import { searchAttributesOf } from './searchAttributes.ts';
-import { addEvent, type ProxyState } from './state.ts';
+import { addEvent, troublesOf, type ProxyState } from './state.ts';
 import { statusOf } from './status.ts';
 import { runStep, waitMsOf, type StepInput, type StepResult } from './steps.ts';
 import { nextTrouble } from './trouble.ts';
@@ -74,7 +74,7 @@ export function createLife(state: ProxyState): Life {
     state.step = name;
     showDetails(state);
     try {
-      const result = await runStep(name, input, {
+      const result = await runStep(name, withLocks(input, state), {
         provider: setting.provider ?? '',
         requestBoundMs: setting.requestBoundMs ?? defaultRequestBoundMs,
         waitMs: setting.waitMs ?? waitMsOf(name),
@@ -83,6 +83,7 @@ export function createLife(state: ProxyState): Life {
       state.lineTimings[name] = addSeconds(state.lineTimings[name] ?? 0, Date.now() - startedMs);
       if (state.trouble?.subject === subject) state.trouble = null;
       if (state.removalTrouble?.subject === subject) state.removalTrouble = null;
+      if (state.markTrouble?.subject === subject) state.markTrouble = null;
       for (const removal of state.removals) {
         if (removal.trouble?.subject === subject) removal.trouble = null;
       }
@@ -205,6 +206,15 @@ export function createLife(state: ProxyState): Life {
       background.stopped = true;
     },
   };
+}
+
+/** The input is left as it is while no lock is waited for. */
+function withLocks<Input>(input: Input, state: ProxyState): Input & AwaitedLocks {
+  const awaitedLocks = troublesOf(state)
+    .map(({ locked }) => locked)
+    .filter((locked) => locked !== null)
+    .map(({ vmid, budgetFromMs }) => ({ vmid, budgetFromMs }));
+  return { ...input, ...(awaitedLocks.length === 0 ? {} : { awaitedLocks }) };
 }
 
 /** One kind of task may go well again and again while another one fails: each has a count of its own. */

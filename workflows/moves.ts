@@ -5,6 +5,7 @@ import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
 import { decommission, listForDeletion } from './decommission.ts';
 import type { Life } from './life.ts';
 import type { Move } from './nextMove.ts';
+import { placeOf, refOf } from './vmRecord.ts';
 import { look, provision } from './provision.ts';
 import { addEvent, retire, type ProxyState } from './state.ts';
 
@@ -21,6 +22,8 @@ export async function carryOut(life: Life, move: Move): Promise<void> {
       return provision(life, desired, move.specHash);
     case 'promote':
       return promote(life, desired);
+    case 'mark':
+      return mark(life, move);
     case 'retireServing':
       return retireServing(life, desired, move.specHash);
     case 'discardNext':
@@ -55,6 +58,7 @@ async function promote(life: Life, desired: DesiredProxy): Promise<void> {
   state.everReady = true;
   state.replacementLate = false;
   state.trouble = null;
+  state.markTrouble = null;
   state.timings = { ...state.lineTimings };
   addEvent(
     state,
@@ -76,6 +80,21 @@ async function stepDown(life: Life, desired: DesiredProxy, vm: VmRecord): Promis
   await life.published();
   const removal = state.removals.find((candidate) => candidate.vm === vm);
   if (removal) removal.drainUntilMs = drainUntil(desired, vm.everReady);
+}
+
+/** The one write to a VM that serves. Nothing is cut in half: it is tied to the config it was read from. */
+async function mark(
+  { state, step }: Life,
+  { deletionPolicy }: Extract<Move, { kind: 'mark' }>,
+): Promise<void> {
+  const { ref, serving } = state;
+  if (!serving) return;
+  await step(
+    'configureVm',
+    { kind: 'mark', ref, vm: refOf(serving), deletionPolicy, retained: false },
+    { ...placeOf(serving), summary: `keep the mark of VM ${serving.vmid} current` },
+  );
+  serving.markedPolicy = deletionPolicy;
 }
 
 /** DeleteFirst: nothing is given up before placement, VMID and template of the new VM are known to do. */
@@ -110,17 +129,12 @@ async function beginDeletion(life: Life, desired: DesiredProxy): Promise<void> {
   const { serving, next } = state;
   state.serving = null;
   state.next = null;
+  state.markTrouble = null;
   for (const vm of [serving, next]) {
     if (!vm) continue;
-    if (desired.deletionPolicy === 'Retain' && vm.everReady) retain(state, vm);
+    if (desired.deletionPolicy === 'Retain' && vm.everReady) retire(state, vm, 'retain', null);
     else retire(state, vm, 'deletion', drainUntil(desired, vm.everReady));
   }
-}
-
-function retain(state: ProxyState, { vmid, node }: VmRecord): void {
-  state.listedForDeletion = true;
-  const message = `VM ${vmid} on ${node} stays, as the deletion policy says`;
-  addEvent(state, 'Normal', 'VmRetained', 'Delete', message);
 }
 
 function drainUntil(desired: DesiredProxy, everReady: boolean): number | null {

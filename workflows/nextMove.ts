@@ -1,6 +1,6 @@
 /** What to do next, from state and time alone. The main loop asks again after every change (level-triggered). */
 import { replacementReadyMs } from './contract/budgets.ts';
-import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
+import type { DeletionPolicy, DesiredProxy, VmRecord } from './contract/proxy.ts';
 import { healthOf, type ProxyState, type Removal, type Trouble } from './state.ts';
 
 /** VMs awaiting removal; a further replacement waits while so many are on their way out. */
@@ -18,6 +18,7 @@ export type Move =
   | { kind: 'forceRelease' }
   | { kind: 'make'; specHash: string }
   | { kind: 'promote'; vmid: number }
+  | { kind: 'mark'; vmid: number; deletionPolicy: DeletionPolicy }
   | { kind: 'discardNext'; vmid: number }
   | { kind: 'reclaim'; vmid: number }
   | { kind: 'retireServing'; vmid: number; specHash: string }
@@ -28,6 +29,7 @@ export function moveKey(move: Move): string {
   const { kind } = move;
   if (kind === 'park') return `park ${move.why}`;
   const subject = 'vmid' in move ? move.vmid : '';
+  if (kind === 'mark') return `${kind} ${subject} ${move.deletionPolicy}`;
   return `${kind} ${subject} ${'specHash' in move ? move.specHash : ''}`;
 }
 
@@ -40,7 +42,18 @@ export function nextMove(state: ProxyState, nowMs: number): Move {
   if (!state.objectFound) return park(null, 'ObjectMissing');
   if (state.desired.paused) return park(null, 'Paused');
   if (state.desired.mode === 'External') return park(null, 'External');
-  return servingMove(state, state.desired, nowMs);
+  return markMove(state, state.desired, nowMs) ?? servingMove(state, state.desired, nowMs);
+}
+
+/** The mark names the deletion policy of today, so that `Retain` is honoured whatever happens to the object (design §3). */
+function markMove(state: ProxyState, desired: DesiredProxy, nowMs: number): Move | null {
+  const { serving, markTrouble } = state;
+  const { deletionPolicy } = desired;
+  if (!serving || serving.markedPolicy === deletionPolicy) return null;
+  const gate = gateOf(markTrouble, nowMs);
+  // What else is to be done goes on meanwhile.
+  if (gate) return parkFirst(servingMove(state, desired, nowMs), gate);
+  return { kind: 'mark', vmid: serving.vmid, deletionPolicy };
 }
 
 function deletionMove(state: ProxyState, desired: DesiredProxy, nowMs: number): Move {

@@ -131,11 +131,19 @@ async function upload(life: Life, plan: Plan, vm: VmRecord): Promise<void> {
   await write(() =>
     life.step(
       'configureVm',
-      { ref, plan, vm: refOf(vm), seedBytes, clearProtection: vm.protectionInherited },
+      {
+        kind: 'start',
+        ref,
+        plan,
+        vm: refOf(vm),
+        seedBytes,
+        clearProtection: vm.protectionInherited,
+      },
       { ...placeOfPlan(plan), summary: `write the config of VM ${vm.vmid}` },
     ),
   );
   vm.protectionInherited = false;
+  vm.markedPolicy = plan.deletionPolicy;
 }
 
 /** Waits for the upload's task, if its end was not seen yet. */

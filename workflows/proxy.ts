@@ -99,6 +99,8 @@ function isOverruled(state: ProxyState, move: Move, otherwise: () => boolean): b
     case 'make':
     case 'retireServing':
       return wantedDiffers(state, move.specHash);
+    case 'mark':
+      return otherwise();
     case 'remove':
     case 'listForDeletion':
       return state.desired?.paused === true || (move.kind === 'listForDeletion' && otherwise());
@@ -130,18 +132,24 @@ function noteTrouble(
   { step, failure, subject }: StepFailed,
   scope: CancellationScope,
 ): void {
+  const slot = troubleSlot(move);
+  const cancelled = state.deleting || scope.consideredCancelled;
+  if (slot !== 'removalTrouble' && cancelled) return;
   const removal =
     move.kind === 'remove' ? state.removals.find(({ vm }) => vm.vmid === move.vmid) : undefined;
-  const making = move.kind === 'make' || move.kind === 'retireServing';
-  if (making && (state.deleting || scope.consideredCancelled)) return;
-  const before = removal ? removal.trouble : making ? state.trouble : state.removalTrouble;
-  const trouble = nextTrouble(before, step, failure, Date.now(), !making, subject);
+  const before = removal ? removal.trouble : state[slot];
+  const trouble = nextTrouble(before, step, failure, Date.now(), slot !== 'trouble', subject);
   if (failure.kind === 'failed' && before?.reason !== trouble.reason) {
     addEvent(state, 'Warning', trouble.reason, step, describe(trouble));
   }
   if (removal) removal.trouble = trouble;
-  else if (making) state.trouble = trouble;
-  else state.removalTrouble = trouble;
+  else state[slot] = trouble;
+}
+
+/** Where the trouble of a move stands; each removal has a place of its own. */
+function troubleSlot({ kind }: Move): 'trouble' | 'markTrouble' | 'removalTrouble' {
+  if (kind === 'make' || kind === 'retireServing') return 'trouble';
+  return kind === 'mark' ? 'markTrouble' : 'removalTrouble';
 }
 
 /** Temporal asks for a fresh run before the history gets too long. */

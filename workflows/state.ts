@@ -24,9 +24,21 @@ export interface Trouble {
   /** For the search attribute ProxyBlockedBy: `lock:clone`, `node:pv1-2`, `permission`, `slot`, … */
   blockedBy: string | null;
   sinceMs: number;
+  /** The lock that is waited for, if it is one. */
+  locked: LockWait | null;
   attempt: number;
   /** Epoch ms of the next attempt; `null`: only a change of the spec or `retry` helps. */
   nextAtMs: number | null;
+}
+
+/** A lock of one VM, met again and again. */
+export interface LockWait {
+  vmid: number;
+  lock: string;
+  /** When it was first met. */
+  sinceMs: number;
+  /** When the budget of the wait last began; a budget that ran out begins anew. */
+  budgetFromMs: number;
 }
 
 /** Health of one ip:port, as the last accepted `health` signal told it. */
@@ -43,7 +55,8 @@ export interface Health {
 /** An old VM on its way out. */
 export interface Removal {
   vm: VmRecord;
-  purpose: 'deletion' | 'replacement' | 'incomplete' | 'orphan';
+  /** `retain`: it stays, and its mark has to say so. */
+  purpose: 'deletion' | 'replacement' | 'incomplete' | 'orphan' | 'retain';
   /** Not before this (epoch ms): clients that still use the VM finish meanwhile. */
   drainUntilMs: number | null;
   /** Nodes whose seed is proven gone. */
@@ -80,6 +93,8 @@ export interface ProxyState {
   trouble: Trouble | null;
   /** In the way of the listing or the release of a deletion; each removal has its own. */
   removalTrouble: Trouble | null;
+  /** In the way of keeping the mark of the VM that serves current. */
+  markTrouble: Trouble | null;
   /** In the way of reading the object or writing its status, so the query and the UI alone can tell it. */
   kubernetesTrouble: Trouble | null;
   /** The replacement is not Ready 15 minutes after its start; the old VM serves on. */
@@ -121,6 +136,7 @@ export function initialState(ref: ProxyRef, searchAttributes: boolean): ProxySta
     health: [],
     trouble: null,
     removalTrouble: null,
+    markTrouble: null,
     kubernetesTrouble: null,
     replacementLate: false,
     step: null,
@@ -177,10 +193,13 @@ export function retire(
 
 /** Everything that stands in the way of something. */
 export function troublesOf(state: ProxyState): Trouble[] {
-  const { trouble, removalTrouble, removals } = state;
-  return [trouble, removalTrouble, ...removals.map((removal) => removal.trouble)].filter(
-    (one) => one !== null,
-  );
+  const { trouble, removalTrouble, markTrouble, removals } = state;
+  return [
+    trouble,
+    removalTrouble,
+    markTrouble,
+    ...removals.map((removal) => removal.trouble),
+  ].filter((one) => one !== null);
 }
 
 export function addEvent(

@@ -1,9 +1,15 @@
 /** Turns a step's failure into the trouble that status, UI and pacing speak of. Pure. */
-import { askedRetryMaxMs, providerRetryMs, quickTries, retryDelayMs } from './contract/budgets.ts';
+import {
+  askedRetryMaxMs,
+  providerRetryMs,
+  quickTries,
+  retryDelayMs,
+  waitBudgets,
+} from './contract/budgets.ts';
 import type { FailureFacts } from './contract/errors.ts';
 import type { StepName } from './contract/steps.ts';
 import type { StepFailure } from './failures.ts';
-import type { Trouble } from './state.ts';
+import type { LockWait, Trouble } from './state.ts';
 
 /**
  * The trouble after one more failure of `step`. Transient: 1, 2, 4 s … 5 min, or what the failure asks for.
@@ -20,19 +26,43 @@ export function nextTrouble(
   const same = before?.subject === subject;
   const attempt = same ? before.attempt + 1 : 1;
   const { facts } = failure;
+  const locked = lockWait(before?.locked ?? null, facts, nowMs);
+  // Shown until the lock is gone, not only in the attempt that finds the budget used up.
+  const overdue = locked !== null && nowMs - locked.sinceMs >= waitBudgets.lock;
+  const reason = overdue ? 'BudgetExceeded' : facts.reason;
+  const known = same && before.reason === reason ? before.sinceMs : nowMs;
   return {
     step,
     subject,
     errorClass: failure.errorClass,
     scope: facts.scope,
-    reason: facts.reason,
+    reason,
     message: failure.message,
-    remedy: remedyOf(failure),
+    remedy: overdue ? lockRemedy(locked, facts.node) : remedyOf(failure),
     blockedBy: blockedBy(facts),
-    sinceMs: same && before.reason === facts.reason ? before.sinceMs : nowMs,
+    sinceMs: locked?.sinceMs ?? known,
+    locked,
     attempt,
     nextAtMs: nextAttempt(failure, attempt, nowMs, removing),
   };
+}
+
+/** The wait for a VM's lock has one beginning, whichever step of the line meets it (specification, Timeouts). */
+function lockWait(before: LockWait | null, facts: FailureFacts, nowMs: number): LockWait | null {
+  const { reason, lock, vmid } = facts;
+  if (lock === undefined || vmid === undefined) return null;
+  if (reason !== 'WaitingForLock' && reason !== 'BudgetExceeded') return null;
+  const known = before?.vmid === vmid && before.lock === lock ? before : null;
+  const sinceMs = known?.sinceMs ?? nowMs;
+  // The step has told and counted that the budget ran out: what follows is a new wait.
+  const anew = reason === 'BudgetExceeded' || known === null;
+  return { vmid, lock, sinceMs, budgetFromMs: anew ? nowMs : known.budgetFromMs };
+}
+
+function lockRemedy({ vmid }: LockWait, node: string | undefined): string {
+  const minutes = waitBudgets.lock / 60_000;
+  const where = node === undefined ? '' : ` on ${node}`;
+  return `locked for over ${minutes} min; when no task of VM ${vmid} runs any more${where}: qm unlock ${vmid}`;
 }
 
 /** Most messages end with their remedy; it is not to be read twice. */

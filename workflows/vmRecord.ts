@@ -6,12 +6,14 @@ import type { ManagedVm, Plan, RecordedStatus, VmRef } from './contract/steps.ts
 const unknownYet = {
   diskKeys: [],
   cloneUpid: null,
+  cloneIsOwn: false,
   cloneUnknownAtMs: null,
   seedUpid: null,
   seedUnknownAtMs: null,
   isoStorage: null,
   protectionInherited: false,
   startedAtMs: null,
+  markedPolicy: null,
 } as const;
 
 /** A VM about to be made (or just found) for a plan. */

@@ -28,7 +28,10 @@ export interface RemovableVm {
 }
 
 /** The VM's row in a fresh listing; `null` when the listing proves that no VM has this VMID. */
-export async function findRow(api: ProxmoxApi, { vm }: StopVmInput): Promise<VmRow | null> {
+export async function findRow(
+  api: ProxmoxApi,
+  { vm }: Pick<StopVmInput, 'vm'>,
+): Promise<VmRow | null> {
   // Proxmox has no such VMID, so a status that was tampered with costs no request (cases.md 17 d).
   if (!Number.isSafeInteger(vm.vmid) || vm.vmid < lowestVmid) return null;
   const row = (await api.listVms()).find(({ vmid }) => vmid === vm.vmid);
@@ -140,7 +143,8 @@ export function waitingForLock(at: { vmid: number; node: string }, lock: string)
   });
 }
 
-function leftAlone(
+/** The line that says why a VM at one of our VMIDs is not touched. */
+export function leftAlone(
   context: StepContext,
   { vmid, node }: VmRow,
   verdict: string,

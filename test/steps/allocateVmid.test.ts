@@ -143,6 +143,7 @@ describe('allocateVmid', () => {
         purpose: 'incomplete',
         specHash: plan.specHash,
         protectionInherited: false,
+        ownClone: null,
       } as const;
       const destroyed = await rig.run(destroyVm, destroying);
       await rig.finish(destroyed.kind === 'task' ? destroyed.upid : null);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { configureVm } from '../../activities/configureVm.ts';
 import { resizeDisk } from '../../activities/resizeDisk.ts';
 import { uploadSeed } from '../../activities/uploadSeed.ts';
-import type { ConfigureVmInput, UploadSeedInput } from '../../workflows/contract/steps.ts';
+import type { ConfigureForStartInput, UploadSeedInput } from '../../workflows/contract/steps.ts';
 import { readSeed } from '../simulator/iso.ts';
 import { powerOn } from '../simulator/power.ts';
 import { eventually } from '../support/eventually.ts';
@@ -22,8 +22,11 @@ async function uploaded(rig: StepRig): Promise<number> {
   return bytes;
 }
 
-function configuring(rig: StepRig, fields: Partial<ConfigureVmInput> = {}): ConfigureVmInput {
-  return { ...seeding(rig), seedBytes: 0, clearProtection: false, ...fields };
+function configuring(
+  rig: StepRig,
+  fields: Partial<ConfigureForStartInput> = {},
+): ConfigureForStartInput {
+  return { kind: 'start', ...seeding(rig), seedBytes: 0, clearProtection: false, ...fields };
 }
 
 describe('uploadSeed', () => {
@@ -155,7 +158,7 @@ describe('configureVm', () => {
       assert.match(description, /^kept by hand\n/);
       assert.match(description, /proxy-operator-deletion-policy=Retain/);
       assert.match(description, /proxy-operator-created-at=2026-11-29T14:50:00Z/);
-      assert.deepEqual(await rig.run(configureVm, input), { changed: [] });
+      assert.deepEqual(await rig.run(configureVm, input), { changed: [], found: true });
       assert.equal(rig.sent('PUT', /\/config$/).length, 1);
       assert.ok(rig.sent('PUT', /\/config$/)[0]?.params['digest']);
     }));

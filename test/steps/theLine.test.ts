@@ -58,14 +58,15 @@ describe('the line', () => {
 
       const cloning = { ref, plan, vmid, templateNode: 'pve1' };
       await rig.finish((await rig.run(cloneTemplate, cloning)).upid);
-      assert.deepEqual(await rig.run(cloneTemplate, cloning), { upid: null });
+      assert.deepEqual(await rig.run(cloneTemplate, cloning), { upid: null, own: false });
       assert.equal((await rig.run(allocateVmid, looking)).kind, 'ours');
 
       for (let round = 0; round < 2; round += 1) {
         const { upid, node, bytes } = await rig.run(uploadSeed, { ref, plan, vm });
         await rig.finish(upid);
         assert.equal(node, 'pve1');
-        const configure = { ref, plan, vm, seedBytes: bytes, clearProtection: false };
+        const sized = { seedBytes: bytes, clearProtection: false };
+        const configure = { kind: 'start', ref, plan, vm, ...sized } as const;
         const { changed } = await rig.run(configureVm, configure);
         const all = ['cores', 'memory', 'agent', 'tags', 'ide2'];
         assert.deepEqual(changed, round === 0 ? all : []);

@@ -6,6 +6,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { CancelledFailure, Context } from '@temporalio/activity';
 import type { FailureFacts } from '../../workflows/contract/errors.ts';
 import type {
+  DeletionPolicy,
   DesiredProxy,
   ProxyEvent,
   ProxyRef,
@@ -26,6 +27,10 @@ export interface FakeVm {
   power: 'running' | 'stopped';
   configured: boolean;
   ip: string;
+  /** Deletion policy its mark names. */
+  policy?: DeletionPolicy;
+  /** Its mark says that it stays although its Proxy went. */
+  retained?: boolean;
 }
 /** What a planned failure of a step says: one of the contract's classes, or a hang until cancelled. */
 export interface PlannedFailure {
@@ -91,6 +96,8 @@ export class FakeWorld {
   readonly finds: AllocateVmidResult[] = [];
   /** Of the machine type. */
   diskGiB: number | null = 10;
+  /** Of the provider. */
+  abortClones = false;
   /** Greatest number of VMs that existed at one time. */
   peak = 0;
   private readonly failures = new Map<StepName, PlannedFailure[]>();
@@ -128,14 +135,14 @@ export class FakeWorld {
     return [...this.vms.values()].find((vm) => vm.name === name);
   }
 
-  private planFor(specHash: string, provider: string): Plan {
+  private planFor(specHash: string, provider: string, deletionPolicy: DeletionPolicy): Plan {
     const vmName = `proxy-p1-abcdef-11111111-${specHash}`;
     return {
       provider,
       vmName,
       seedFile: `${vmName}-seed.iso`,
       specHash,
-      deletionPolicy: 'Delete',
+      deletionPolicy,
       node: 'pv1-1',
       image: 'debian-13',
       machineType: 'small',
@@ -150,7 +157,7 @@ export class FakeWorld {
       vmidMin: 100000,
       vmidMax: 100099,
       requestBoundMs: 30_000,
-      abortClones: false,
+      abortClones: this.abortClones,
     };
   }
 
@@ -167,9 +174,9 @@ export class FakeWorld {
         const { desired, deleting, recorded } = this;
         return { found: true, deleting, firstClaim, desired, recorded };
       },
-      resolvePlacement: async ({ specHash, provider }) => {
+      resolvePlacement: async ({ specHash, provider, deletionPolicy }) => {
         await this.enter('resolvePlacement');
-        return this.planFor(specHash, provider);
+        return this.planFor(specHash, provider, deletionPolicy);
       },
       allocateVmid: async ({ plan, avoidVmids }) => {
         await this.enter('allocateVmid');
@@ -194,21 +201,29 @@ export class FakeWorld {
       },
       cloneTemplate: async ({ plan, vmid }) => {
         await this.enter('cloneTemplate');
-        const { vmName: name, specHash } = plan;
+        const { vmName: name, specHash, deletionPolicy: policy } = plan;
         const ip = this.fixedIp ?? `192.0.2.${vmid - plan.vmidMin + 10}`;
-        this.vms.set(vmid, { vmid, name, specHash, power: 'stopped', configured: false, ip });
+        const blank = { power: 'stopped', configured: false, retained: false } as const;
+        this.vms.set(vmid, { vmid, name, specHash, ip, policy, ...blank });
         this.peak = Math.max(this.peak, this.vms.size);
-        return { upid: upid('clone') };
+        return { upid: upid('clone'), own: true };
       },
       uploadSeed: async ({ plan }) => {
         await this.enter('uploadSeed');
         this.seeds.add(plan.seedFile);
         return { upid: upid('upload'), node: 'pv1-1', bytes: 374784 };
       },
-      configureVm: async ({ vm }) => {
+      configureVm: async (input) => {
         await this.enter('configureVm');
-        this.at(vm.vmid).configured = true;
-        return { changed: ['ide2'] };
+        if (input.kind === 'mark') {
+          const found = this.vms.get(input.vm.vmid);
+          if (found?.name !== input.vm.name) return { changed: [], found: false };
+          const { deletionPolicy: policy, retained } = input;
+          Object.assign(found, { policy, retained });
+          return { changed: ['description'], found: true };
+        }
+        this.at(input.vm.vmid).configured = true;
+        return { changed: ['ide2'], found: true };
       },
       resizeDisk: async () => {
         await this.enter('resizeDisk');

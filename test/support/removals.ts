@@ -11,6 +11,7 @@ export function removing(rig: StepRig, fields: Partial<StopVmInput> = {}): StopV
     purpose: 'deletion',
     specHash: rig.plan.specHash,
     protectionInherited: false,
+    ownClone: null,
     ...fields,
   };
 }

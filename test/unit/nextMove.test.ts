@@ -22,6 +22,7 @@ function vm(vmid: number, specHash: string, changes: Partial<VmRecord> = {}): Vm
     seedNodes: ['pv1-1'],
     isoStorage: 'proxy-seeds',
     cloneUpid: null,
+    cloneIsOwn: false,
     cloneUnknownAtMs: null,
     seedUpid: null,
     seedUnknownAtMs: null,
@@ -30,6 +31,7 @@ function vm(vmid: number, specHash: string, changes: Partial<VmRecord> = {}): Vm
     startedAtMs: null,
     ip: null,
     requestBoundMs: 30_000,
+    markedPolicy: 'Delete',
     ...changes,
   };
 }
@@ -45,6 +47,7 @@ function trouble(changes: Partial<Trouble> = {}): Trouble {
     remedy: null,
     blockedBy: null,
     sinceMs: now,
+    locked: null,
     attempt: 1,
     nextAtMs: now + 1_000,
     ...changes,

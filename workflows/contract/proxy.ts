@@ -69,6 +69,8 @@ export interface VmRecord {
   isoStorage: string | null;
   /** UPID of the clone task whose end nobody has seen yet. */
   cloneUpid: string | null;
+  /** It came as the answer to our own request, so the task is provably ours and may be aborted (`abortClones`). */
+  cloneIsOwn: boolean;
   /** When the last POST clone ended without a clear answer (epoch ms), else null. */
   cloneUnknownAtMs: number | null;
   /** The same two of the last upload of its seed. */
@@ -81,6 +83,8 @@ export interface VmRecord {
   ip: string | null;
   /** Bound of one API request of its provider when the VM was made. */
   requestBoundMs: number;
+  /** Deletion policy that its mark names; `null`: not known. */
+  markedPolicy: DeletionPolicy | null;
 }
 
 export interface Leftover {

@@ -50,6 +50,16 @@ export interface VmRef {
 /** Why a VM is to be destroyed; decides what the step must read again right before (design §3). */
 export type DestroyPurpose = 'deletion' | 'replacement' | 'incomplete' | 'leftover' | 'orphan';
 
+/** A VM whose lock the workflow waits for, and since when the budget of that wait runs (epoch ms). */
+export interface AwaitedLock {
+  vmid: number;
+  budgetFromMs: number;
+}
+/** What the workflow adds to the input of any step while it waits for locks, so that the step can tell when that took too long. */
+export interface AwaitedLocks {
+  awaitedLocks?: AwaitedLock[];
+}
+
 export interface ClaimProxyInput {
   ref: ProxyRef;
 }
@@ -122,6 +132,11 @@ export interface SubmitResult {
   upid: string | null;
 }
 
+export interface CloneTemplateResult extends SubmitResult {
+  /** The task answers this very request; else it was found at the VMID, and may be somebody else's. */
+  own: boolean;
+}
+
 export interface UploadSeedInput {
   ref: ProxyRef;
   plan: Plan;
@@ -132,7 +147,9 @@ export interface UploadSeedResult extends SubmitResult {
   bytes: number;
 }
 
-export interface ConfigureVmInput {
+/** The keys of the specification, before a start. */
+export interface ConfigureForStartInput {
+  kind: 'start';
   ref: ProxyRef;
   plan: Plan;
   vm: VmRef;
@@ -140,8 +157,20 @@ export interface ConfigureVmInput {
   seedBytes: number;
   clearProtection: boolean;
 }
+/** Description and tag only, whatever the VM does: the mark is kept current (design §3). */
+export interface MarkVmInput {
+  kind: 'mark';
+  ref: ProxyRef;
+  vm: VmRef;
+  deletionPolicy: DeletionPolicy;
+  /** The Proxy goes and the VM stays. */
+  retained: boolean;
+}
+export type ConfigureVmInput = ConfigureForStartInput | MarkVmInput;
 export interface ConfigureVmResult {
   changed: string[];
+  /** `false`: there is no VM of ours (any more) to mark. */
+  found: boolean;
 }
 
 export interface VmStepInput {
@@ -176,10 +205,16 @@ export interface StopVmInput {
   specHash: string;
   /** The VM's ide2 never named our seed, so `protection` was inherited from the template. */
   protectionInherited: boolean;
+  /** UPID of a clone to this VM that our own request started and whose end nobody has seen. */
+  ownClone: string | null;
 }
-/** `gone`: no VM of ours is there (proven). `stopped`: it may be destroyed now. `task`: wait, then ask again. */
+/**
+ * `gone`: no VM of ours is there (proven). `stopped`: it may be destroyed now. `task`: wait, then ask again.
+ * `aborted`: its clone was told to end; wait for that, then ask again.
+ */
 export type StopVmResult =
   | { kind: 'gone' }
+  | { kind: 'aborted' }
   | { kind: 'stopped'; node: string }
   | { kind: 'task'; node: string; upid: string };
 export type DestroyVmInput = StopVmInput;
@@ -229,31 +264,6 @@ export interface ReleaseProxyResult {
   released: boolean;
 }
 
-/** Every step by its name: activity type, label in the UI, log field and heading of the runbook. */
-export interface Steps {
-  claimProxy(input: ClaimProxyInput): Promise<ClaimProxyResult>;
-  resolvePlacement(input: ResolvePlacementInput): Promise<Plan>;
-  allocateVmid(input: AllocateVmidInput): Promise<AllocateVmidResult>;
-  cloneTemplate(input: CloneTemplateInput): Promise<SubmitResult>;
-  uploadSeed(input: UploadSeedInput): Promise<UploadSeedResult>;
-  configureVm(input: ConfigureVmInput): Promise<ConfigureVmResult>;
-  resizeDisk(input: VmStepInput): Promise<SubmitResult>;
-  startVm(input: VmStepInput): Promise<SubmitResult>;
-  awaitTask(input: AwaitTaskInput): Promise<AwaitTaskResult>;
-  awaitRunning(input: VmStepInput): Promise<AwaitRunningResult>;
-  pollAgent(input: VmStepInput): Promise<PollAgentResult>;
-  publishStatus(input: PublishStatusInput): Promise<PublishStatusResult>;
-  stopVm(input: StopVmInput): Promise<StopVmResult>;
-  destroyVm(input: DestroyVmInput): Promise<DestroyVmResult>;
-  deleteSeed(input: DeleteSeedInput): Promise<DeleteSeedResult>;
-  releaseProxy(input: ReleaseProxyInput): Promise<ReleaseProxyResult>;
-  listManagedVms(input: ListManagedVmsInput): Promise<ListManagedVmsResult>;
-  probeProxies(): Promise<void>;
-}
-export type StepName = keyof Steps;
-
-/** Where a step runs, and whether it may change anything: the table that workflows, worker and tests share. */
-export interface StepTraits {
 /** What checking a provider depends on, of config and flags. */
 export interface CheckSettings {
   /** URL the nodes are checked through. */
@@ -297,6 +307,33 @@ export interface PublishHealthResult {
   recovered: string[];
 }
 
+/** Every step by its name: activity type, label in the UI, log field and heading of the runbook. */
+export interface Steps {
+  claimProxy(input: ClaimProxyInput): Promise<ClaimProxyResult>;
+  resolvePlacement(input: ResolvePlacementInput): Promise<Plan>;
+  allocateVmid(input: AllocateVmidInput): Promise<AllocateVmidResult>;
+  cloneTemplate(input: CloneTemplateInput): Promise<CloneTemplateResult>;
+  uploadSeed(input: UploadSeedInput): Promise<UploadSeedResult>;
+  configureVm(input: ConfigureVmInput): Promise<ConfigureVmResult>;
+  resizeDisk(input: VmStepInput): Promise<SubmitResult>;
+  startVm(input: VmStepInput): Promise<SubmitResult>;
+  awaitTask(input: AwaitTaskInput): Promise<AwaitTaskResult>;
+  awaitRunning(input: VmStepInput): Promise<AwaitRunningResult>;
+  pollAgent(input: VmStepInput): Promise<PollAgentResult>;
+  publishStatus(input: PublishStatusInput): Promise<PublishStatusResult>;
+  stopVm(input: StopVmInput): Promise<StopVmResult>;
+  destroyVm(input: DestroyVmInput): Promise<DestroyVmResult>;
+  deleteSeed(input: DeleteSeedInput): Promise<DeleteSeedResult>;
+  releaseProxy(input: ReleaseProxyInput): Promise<ReleaseProxyResult>;
+  listManagedVms(input: ListManagedVmsInput): Promise<ListManagedVmsResult>;
+  probeProxies(): Promise<void>;
+  checkNode(input: CheckNodeInput): Promise<CheckNodeResult>;
+  publishHealth(input: PublishHealthInput): Promise<PublishHealthResult>;
+}
+export type StepName = keyof Steps;
+
+/** Where a step runs, and whether it may change anything: the table that workflows, worker and tests share. */
+export interface StepTraits {
   queue: 'main' | 'provider' | 'wait';
   /** `read`: Temporal may repeat it. `write`: one attempt, the workflow decides what comes next. */
   effect: 'read' | 'write';
@@ -309,22 +346,20 @@ export const stepTraits: Record<StepName, StepTraits> = {
   allocateVmid: { queue: 'provider', effect: 'read', requests: 20 },
   cloneTemplate: { queue: 'provider', effect: 'write', requests: 10 },
   uploadSeed: { queue: 'provider', effect: 'write', requests: 4 },
-  configureVm: { queue: 'provider', effect: 'write', requests: 4 },
+  configureVm: { queue: 'provider', effect: 'write', requests: 5 },
   resizeDisk: { queue: 'provider', effect: 'write', requests: 4 },
   startVm: { queue: 'provider', effect: 'write', requests: 5 },
   awaitTask: { queue: 'wait', effect: 'read', requests: 2 },
   awaitRunning: { queue: 'wait', effect: 'read', requests: 3 },
   pollAgent: { queue: 'wait', effect: 'read', requests: 4 },
   publishStatus: { queue: 'main', effect: 'read', requests: 2 },
-  stopVm: { queue: 'provider', effect: 'write', requests: 10 },
-  checkNode(input: CheckNodeInput): Promise<CheckNodeResult>;
-  publishHealth(input: PublishHealthInput): Promise<PublishHealthResult>;
+  stopVm: { queue: 'provider', effect: 'write', requests: 12 },
   destroyVm: { queue: 'provider', effect: 'write', requests: 16 },
   deleteSeed: { queue: 'provider', effect: 'write', requests: 8 },
   releaseProxy: { queue: 'main', effect: 'read', requests: 2 },
   listManagedVms: { queue: 'provider', effect: 'read', requests: 40 },
   probeProxies: { queue: 'main', effect: 'read', requests: 0 },
-};
   // Its requests share one bound of their own, `waitMs` of the call.
   checkNode: { queue: 'wait', effect: 'read', requests: 0 },
   publishHealth: { queue: 'main', effect: 'read', requests: 4 },
+};
