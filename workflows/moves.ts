@@ -84,12 +84,12 @@ async function stepDown(life: Life, desired: DesiredProxy, vm: VmRecord): Promis
 
 /** The one write to a VM that serves. Nothing is cut in half: it is tied to the config it was read from. */
 async function mark(
-  { state, step }: Life,
+  life: Life,
   { deletionPolicy }: Extract<Move, { kind: 'mark' }>,
 ): Promise<void> {
-  const { ref, serving } = state;
+  const { ref, serving } = life.state;
   if (!serving) return;
-  await step(
+  await life.step(
     'configureVm',
     { kind: 'mark', ref, vm: refOf(serving), deletionPolicy, retained: false },
     { ...placeOf(serving), summary: `keep the mark of VM ${serving.vmid} current` },
