@@ -3,7 +3,7 @@ NODE := ./node_modules/.bin/node
 NPM_RUN := npm run --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help install tools demo up down test check lint fmt
+.PHONY: help install tools demo up down test check lint fmt proxmox-token-secret
 
 help: ## Show this list
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -35,3 +35,6 @@ lint: install ## Run the linter
 
 fmt: install ## Format every file
 	@$(NPM_RUN) fmt
+
+proxmox-token-secret: install ## Put the Proxmox API token and CA into the cluster's Secret, after checking both files
+	@$(NODE) deploy/secret/main.ts

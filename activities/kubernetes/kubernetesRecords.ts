@@ -27,6 +27,10 @@ const stored = z.looseObject({
 });
 type Stored = z.output<typeof stored>;
 
+/** Names of deploy/base/rbac, for the command that lets the operator read the Secrets of a namespace. */
+const secretsRole = 'egress-proxies-operator-secrets';
+const workerAccount = 'egress-proxies-operator-system:worker';
+
 const secretBody = z.object({ data: z.record(z.string(), z.string()).nullish() });
 
 /** What a write found: it was carried out, nothing had to be sent, or the object is gone. */
@@ -114,6 +118,13 @@ export class KubernetesProxyRecords implements ProxyRecords {
       throw cloudInitUnavailable(
         `Secret ${namespace}/${name} does not exist`,
         `Create it with the key ${key}.`,
+      );
+    }
+    // Secrets are granted namespace by namespace (deploy/base/rbac/secrets.yaml): the Proxy waits as for a missing one.
+    if (answer.status === 403) {
+      throw cloudInitUnavailable(
+        `Secret ${namespace}/${name} may not be read by the operator`,
+        `Allow it: kubectl create rolebinding ${secretsRole} --namespace=${namespace} --clusterrole=${secretsRole} --serviceaccount=${workerAccount}`,
       );
     }
     if (answer.status !== 200) throw refused(attempt, answer);

@@ -190,10 +190,29 @@ async function startProcesses(options: StackOptions, stack: Stack): Promise<void
       ['wait', '--for=condition=Established', `--filename=${join(checkout, 'deploy/crds')}`],
       { signal },
     );
+    await kubectl.must(['apply', '--server-side', '--filename=-'], {
+      input: JSON.stringify(secretsOfDefaultNamespace),
+      signal,
+    });
   };
   await together([kubernetes(), start('temporal'), start('simulator')], gaveUp);
   await together([start('controller'), start('worker')], gaveUp);
 }
+
+/** As deploy/samples/namespace.yaml: the samples stand in the namespace `default`. */
+const secretsOfDefaultNamespace = {
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'RoleBinding',
+  metadata: { name: 'egress-proxies-operator-secrets', namespace: 'default' },
+  roleRef: {
+    apiGroup: 'rbac.authorization.k8s.io',
+    kind: 'ClusterRole',
+    name: 'egress-proxies-operator-secrets',
+  },
+  subjects: [
+    { kind: 'ServiceAccount', name: 'worker', namespace: 'egress-proxies-operator-system' },
+  ],
+};
 
 /** Waits for all; the first failure aborts the others and is the one thrown. */
 async function together(work: readonly Promise<void>[], others: AbortController): Promise<void> {

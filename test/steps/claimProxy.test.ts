@@ -120,9 +120,14 @@ describe('the steps that talk to Kubernetes only', () => {
     assert.match(desired.cloudInitProblem ?? '', /Secret egress\/squid does not exist/);
   });
 
-  it('claimProxy fails as Transient when it may not read Secrets', async () => {
+  it('claimProxy reports a Secret it may not read as a problem, with the command that allows it', async () => {
     server.refusals.set('/secrets/squid', 403);
-    await assert.rejects(claimed(fromSecret), /«secrets: get»/);
+    const { desired } = await claimed(fromSecret);
+    assert.equal(desired.specHash, null);
+    assert.match(
+      desired.cloudInitProblem ?? '',
+      /Secret egress\/squid may not be read .* kubectl create rolebinding .* --namespace=egress /,
+    );
   });
 
   it('claimProxy reads no Secret for a deletion and adds no finalizer to it', async () => {
