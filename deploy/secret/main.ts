@@ -23,11 +23,9 @@ runProgram(async (signal) => {
     throw new UserError(`kubectl ${args.slice(0, 3).join(' ')} failed: ${lastLines(stderr, 5)}`);
   };
   // Paths only: the token itself never stands on a command line.
-  const manifest = await kubectl([
-    ...['create', 'secret', 'generic', secretName, `--namespace=${namespace}`],
-    ...[`--from-file=token=${tokenFile}`, `--from-file=ca.pem=${caFile}`],
-    ...['--dry-run=client', '--output=yaml'],
-  ]);
+  const sources = [`--from-file=token=${tokenFile}`, `--from-file=ca.pem=${caFile}`];
+  const create = ['create', 'secret', 'generic', secretName, `--namespace=${namespace}`];
+  const manifest = await kubectl([...create, ...sources, '--dry-run=client', '--output=yaml']);
   // Server-side: a client-side apply would write a second copy of the token into an annotation.
   const apply = ['apply', '--server-side', '--force-conflicts', fieldManager, '--filename=-'];
   printLine((await kubectl(apply, manifest)).trim());
