@@ -98,6 +98,10 @@ export class FakeWorld {
   diskGiB: number | null = 10;
   /** Of the provider. */
   abortClones = false;
+  /** UPIDs of clones that were told to end. */
+  readonly abortedClones: string[] = [];
+  /** A clone that is told to end has made its VM by then. */
+  abortsComeTooLate = false;
   /** Greatest number of VMs that existed at one time. */
   peak = 0;
   private readonly failures = new Map<StepName, PlannedFailure[]>();
@@ -259,8 +263,13 @@ export class FakeWorld {
           vms: vms.map(({ vmid, name, specHash }) => ({ vmid, node: 'pv1-1', name, specHash })),
         };
       },
-      stopVm: async ({ vm }) => {
+      stopVm: async ({ vm, ownClone }) => {
         await this.enter('stopVm');
+        if (this.abortClones && ownClone !== null) {
+          this.abortedClones.push(ownClone);
+          if (!this.abortsComeTooLate) this.vms.delete(vm.vmid);
+          return { kind: 'aborted' };
+        }
         const found = this.vms.get(vm.vmid);
         if (found?.name !== vm.name) return { kind: 'gone' };
         if (found.power === 'stopped') return { kind: 'stopped', node: 'pv1-1' };
