@@ -11,7 +11,7 @@ import type { buildConnector, Dispatcher } from 'undici';
 import { kubernetesBoundMs } from '../../workflows/contract/budgets.ts';
 
 export interface KubernetesRequest {
-  method: 'GET' | 'POST' | 'PATCH';
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Absolute path, segments encoded, for example `/api/v1/namespaces/egress/secrets/squid`. */
   path: string;
   query?: Readonly<Record<string, string>>;

@@ -6,7 +6,7 @@ import type { KubernetesAnswer } from './client.ts';
 
 /** What was tried, in words that name the object: `patch` and `status of Proxy egress/p1`. */
 export interface Attempt {
-  verb: 'get' | 'list' | 'create' | 'patch';
+  verb: 'get' | 'list' | 'create' | 'patch' | 'delete';
   object: string;
   /** Rule the role must hold, for example `proxies/status: patch`. */
   rule: string;

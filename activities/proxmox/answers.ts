@@ -7,6 +7,7 @@ import type {
   AgentInterface,
   ContentRow,
   NodeRow,
+  PermissionTable,
   StorageStatus,
   TaskRow,
   TaskStatus,
@@ -55,6 +56,28 @@ export const nodeRowsAnswer = z.array(
 
 /** `GET /access/permissions?path=…`: path to privileges; a privilege is held when its key is there. */
 export const permissionsAnswer = z.record(z.string(), z.record(z.string(), z.unknown()));
+
+/** The same without `path`: every listed path with its privileges and their propagate flags (api-facts 5.26). */
+export const permissionTableAnswer = z
+  .record(z.string(), z.record(z.string(), flag.catch(false)))
+  .transform((table): PermissionTable => {
+    const paths = Object.entries(table);
+    return new Map(paths.map(([path, held]) => [path, new Map(Object.entries(held))]));
+  });
+
+/** `GET /nodes/{node}/status`; older kernels are told by `kversion` only (30-node-status-pve2-via-pve1). */
+export const nodeStatusAnswer = z
+  .object({
+    'current-kernel': z.object({ release: text.nullish() }).nullish().catch(null),
+    kversion: text.nullish().catch(null),
+  })
+  .transform((status) => ({
+    kernel:
+      status['current-kernel']?.release ??
+      /^Linux (\S+)/.exec(status.kversion ?? '')?.[1] ??
+      status.kversion ??
+      null,
+  }));
 
 /** `GET …/config`: scalars as text; Proxmox itself masks `cipassword`. */
 export const vmConfigAnswer = z

@@ -72,6 +72,8 @@ export interface AgentInterface {
   mac: string | null;
   addresses: { family: 'ipv4' | 'ipv6'; address: string; prefix: number }[];
 }
+/** Path → privilege → whether paths below have it too, where they have no entry of their own. */
+export type PermissionTable = ReadonlyMap<string, ReadonlyMap<string, boolean>>;
 export interface CloneParams {
   newid: number;
   name: string;
@@ -87,6 +89,10 @@ export interface ProxmoxApi {
   getVersion(): Promise<{ version: string }>;
   listVms(): Promise<VmRow[]>;
   listNodes(): Promise<NodeRow[]>;
+  /** `kernel` is its release, `null` when the answer does not tell (api-facts 5.5). */
+  getNodeStatus(node: string): Promise<{ kernel: string | null }>;
+  /** Everything the token holds, by path: the roots and every path of an ACL (api-facts 5.26). */
+  listPermissions(): Promise<PermissionTable>;
   /** Effective privileges of the token on one path (api-facts 5.26). */
   getPermissions(path: string): Promise<ReadonlySet<string>>;
   getVmConfig(node: string, vmid: number): Promise<VmConfig>;

@@ -7,8 +7,10 @@ import {
   agentInterfacesAnswer,
   contentRowsAnswer,
   nodeRowsAnswer,
+  nodeStatusAnswer,
   nothingAnswer,
   permissionsAnswer,
+  permissionTableAnswer,
   storageStatusAnswer,
   taskLogAnswer,
   taskRowsAnswer,
@@ -70,6 +72,18 @@ export function createProxmoxApi(
       }),
     listNodes: async () =>
       ask(['listNodes', 'GET'], { what: 'list nodes' }, '/nodes', nodeRowsAnswer),
+    getNodeStatus: async (node) =>
+      ask(
+        ['getNodeStatus', 'GET'],
+        { what: `read the status of node ${node}`, node },
+        `/nodes/${piece(node)}/status`,
+        nodeStatusAnswer,
+      ),
+    listPermissions: async () => {
+      const fields = { what: "list the token's privileges" };
+      const endpoint = '/access/permissions';
+      return ask(['listPermissions', 'GET'], fields, endpoint, permissionTableAnswer);
+    },
     getPermissions: async (path) => {
       const fields = { what: `read the token's privileges on ${path}` };
       const wire = { query: { path } };

@@ -7,18 +7,27 @@ import type { ProviderError } from '../providerError.ts';
 import type { CallContext, ProxmoxApi } from './api.ts';
 import { createProxmoxApi } from './client.ts';
 import { readToken } from './credentials.ts';
-import { createProxmoxHttp } from './http.ts';
-import type { ConnectionSettings, ProxmoxHttp } from './http.ts';
+import { createProxmoxHttp, defaultLimits } from './http.ts';
+import type { ConnectionSettings, HttpLimits, ProxmoxHttp } from './http.ts';
 import { observed } from './observed.ts';
 import type { Observer } from './observed.ts';
 
+/** One socket beside those of the steps, so that neither waits for the other (design §4). */
+export type Lane = 'watch' | `check/${string}`;
+
 /** `Providers` with an end. */
 export interface ProxmoxClients extends Providers {
+  /** As `api`, over the one socket of a lane; a check's lane is named after its node. Throws Transient `ProviderUnknown`. */
+  laneApi(name: string, lane: Lane, call: CallContext): ProxmoxApi;
   /** Waits for requests under way, then closes every connection. */
   close(): Promise<void>;
 }
 
+const laneLimits: HttpLimits = { ...defaultLimits, connections: 1, writes: 1 };
+
 interface Entry {
+  provider: string;
+  lane: Lane | null;
   /** Settings the client was built from; another value makes another client. */
   key: string;
   http: ProxmoxHttp;
@@ -35,8 +44,8 @@ export function createProxmoxClients(
   const draining = new Set<Promise<void>>();
   let seen: ProvidersConfig | null = null;
 
-  function drain(name: string, entry: Entry): void {
-    entries.delete(name);
+  function drain(slot: string, entry: Entry): void {
+    entries.delete(slot);
     const done: Promise<void> = entry.http.close().finally(() => draining.delete(done));
     draining.add(done);
   }
@@ -45,9 +54,12 @@ export function createProxmoxClients(
   function follow(config: ProvidersConfig): void {
     if (config === seen) return;
     seen = config;
-    const wanted = new Map(config.providers.map((one) => [one.name, keyOf(one)]));
-    for (const [name, entry] of entries) {
-      if (wanted.get(name) !== entry.key) drain(name, entry);
+    const wanted = new Map(config.providers.map((one) => [one.name, one]));
+    for (const [slot, entry] of entries) {
+      const one = wanted.get(entry.provider);
+      if (one === undefined || keyOf(one) !== entry.key || !hasLane(one, entry.lane)) {
+        drain(slot, entry);
+      }
     }
   }
 
@@ -59,21 +71,27 @@ export function createProxmoxClients(
     throw unknownProvider(name, config);
   }
 
-  function httpOf(config: ProviderConfig): ProxmoxHttp {
-    const known = entries.get(config.name);
+  function httpOf(config: ProviderConfig, lane: Lane | null): ProxmoxHttp {
+    const slot = `${config.name} ${lane ?? ''}`;
+    const known = entries.get(slot);
     if (known !== undefined) return known.http;
-    const http = createProxmoxHttp(settingsOf(config), undefined, options.now);
-    entries.set(config.name, { key: keyOf(config), http });
+    const limits = lane === null ? defaultLimits : laneLimits;
+    const http = createProxmoxHttp(settingsOf(config), limits, options.now);
+    entries.set(slot, { provider: config.name, lane, key: keyOf(config), http });
     return http;
+  }
+
+  function bind(name: string, lane: Lane | null, call: CallContext): ProxmoxApi {
+    return observed(createProxmoxApi(name, httpOf(find(name), lane), call), name, options);
   }
 
   return {
     config: find,
     names: () => options.current().providers.map(({ name }) => name),
-    api: (name: string, call: CallContext): ProxmoxApi =>
-      observed(createProxmoxApi(name, httpOf(find(name)), call), name, options),
+    api: (name: string, call: CallContext): ProxmoxApi => bind(name, null, call),
+    laneApi: bind,
     close: async () => {
-      for (const [name, entry] of entries) drain(name, entry);
+      for (const [slot, entry] of entries) drain(slot, entry);
       await Promise.allSettled(draining);
     },
   };
@@ -107,6 +125,12 @@ export async function warnAboutSettings(config: ProvidersConfig, log: Logger): P
       log.warn({ ...fields, path, reason }, text);
     }
   }
+}
+
+/** Checks come and go with their nodes. */
+function hasLane({ proxmox }: ProviderConfig, lane: Lane | null): boolean {
+  const node = lane?.startsWith('check/') === true ? lane.slice('check/'.length) : null;
+  return node === null || proxmox.nodes.includes(node);
 }
 
 function keyOf(config: ProviderConfig): string {

@@ -77,6 +77,14 @@ export function observed(api: ProxmoxApi, provider: string, observer: Observer):
       seen('listVms', {}, () => api.listVms(), { extras: (rows) => ({ rows: rows?.length }) }),
     listNodes: () =>
       seen('listNodes', {}, () => api.listNodes(), { extras: (nodes) => ({ nodes }) }),
+    getNodeStatus: (node) =>
+      seen('getNodeStatus', { node }, () => api.getNodeStatus(node), {
+        extras: (status) => ({ ...status }),
+      }),
+    listPermissions: () =>
+      seen('listPermissions', {}, () => api.listPermissions(), {
+        extras: (table) => ({ paths: table === undefined ? undefined : [...table.keys()] }),
+      }),
     getPermissions: (path) =>
       seen('getPermissions', { path }, () => api.getPermissions(path), {
         extras: (held) => ({ privileges: held === undefined ? undefined : [...held] }),

@@ -115,6 +115,43 @@ describe('clients of the configured providers', () => {
       await eventually(() => rig.peer.open() === 0, 2_000);
       await clients.close();
     }));
+
+  it('a check has one socket of its own, whatever the steps and the checks of other nodes wait for', () =>
+    withRig({}, async (rig) => {
+      const config = configOf(rig, { lab: { nodes: ['pve1', 'pve2'] } });
+      const clients = createProxmoxClients({ current: () => config, log: quiet });
+      const held: (() => void)[] = [];
+      rig.peer.answer = ({ url }, response) => {
+        const answer = (): void =>
+          answerData(response, url.endsWith('/start') ? upid : { version: '9' });
+        if (url.endsWith('/start') || url.includes('/nodes/pve2/')) held.push(answer);
+        else answer();
+      };
+      const check = (node: string): ReturnType<typeof clients.laneApi> =>
+        clients.laneApi('lab', `check/${node}`, anAttempt());
+      const steps = Array.from({ length: 4 }, () =>
+        clients.api('lab', anAttempt()).start('pve1', 1000),
+      );
+      const slow = check('pve2').getNodeStatus('pve2');
+      await eventually(() => held.length === 5);
+      await Promise.all([check('pve1').getVersion(), check('pve1').getVersion()]);
+      assert.equal(rig.peer.opened(), 6);
+      for (const answer of held) answer();
+      await Promise.all([...steps, slow]);
+      await clients.close();
+    }));
+
+  it('the socket of a node that left the config is closed', () =>
+    withRig({}, async (rig) => {
+      let config = configOf(rig, { lab: { nodes: ['pve1', 'pve2'] } });
+      const clients = createProxmoxClients({ current: () => config, log: quiet });
+      rig.peer.answer = (_request, response) => answerData(response, { version: '9' });
+      await clients.laneApi('lab', 'check/pve2', anAttempt()).getVersion();
+      config = configOf(rig, { lab: {} });
+      await clients.laneApi('lab', 'watch', anAttempt()).getVersion();
+      await eventually(() => rig.peer.open() === 1, 2_000);
+      await clients.close();
+    }));
 });
 
 describe('warnings at start', () => {

@@ -54,6 +54,7 @@ const upid = 'UPID:pve1:00000DDA:0002934D:6B0C29C7:qmdestroy:103:proxy-operator@
 const readers: [string, RegExp, Reader][] = [
   ['GET', /^\/version$/, (api) => api.getVersion()],
   ['GET', /^\/nodes$/, (api) => api.listNodes()],
+  ['GET', /^\/nodes\/[^/]+\/status$/, (api) => api.getNodeStatus('pve1')],
   ['GET', /\/qemu\/\d+\/config$/, (api) => api.getVmConfig('pve1', 101)],
   ['GET', /\/qemu\/\d+\/status\/current$/, (api) => api.getVmStatus('pve1', 101)],
   ['GET', /\/agent\/network-get-interfaces$/, (api) => api.getAgentInterfaces('pve1', 101)],
@@ -77,6 +78,7 @@ const readers: [string, RegExp, Reader][] = [
 function readerOf({ request }: Exchange): Reader | null {
   const path = request.path.replace(/^\/api2\/json/, '');
   if (path === '/cluster/resources' && request.params?.type === 'vm') return (api) => api.listVms();
+  if (path === '/access/permissions' && !request.params) return (api) => api.listPermissions();
   return readers.find(([method, end]) => method === request.method && end.test(path))?.[2] ?? null;
 }
 
@@ -147,6 +149,22 @@ describe('captured answers', () => {
       ['Datastore.Allocate', 'Datastore.AllocateSpace', 'Datastore.AllocateTemplate', 'Datastore.Audit'], // prettier-ignore
     );
     assert.deepEqual([...(await api.getPermissions('/vms/1'))], []);
+  });
+
+  it('all privileges by path, with whether paths below have them too', async () => {
+    const table = await captured('01-access-permissions-all').listPermissions();
+    assert.equal(table.get('/')?.get('SDN.Use'), true);
+    assert.equal(table.get('/')?.has('Datastore.Allocate'), false);
+    assert.equal(table.get('/storage/proxy-seeds')?.get('Datastore.Allocate'), true);
+    assert.equal(table.get('/storage/proxy-seeds')?.has('VM.Audit'), false);
+    assert.deepEqual([...(await captured('16-privsep-permissions').listPermissions()).keys()], ['/vms']); // prettier-ignore
+  });
+
+  it('the kernel of a node', async () => {
+    const api = captured('30-node-status-pve2-via-pve1');
+    assert.deepEqual(await api.getNodeStatus('pve2'), { kernel: '6.18.44-fc-v669' });
+    const old = answeredWith({ kversion: 'Linux 6.2.16-3-pve #1 SMP PREEMPT_DYNAMIC' });
+    assert.deepEqual(await old.getNodeStatus('pve2'), { kernel: '6.2.16-3-pve' });
   });
 
   it('a storage that is disabled on a node', async () => {
