@@ -11,7 +11,7 @@ import { resizeDisk } from '../../activities/resizeDisk.ts';
 import { startVm } from '../../activities/startVm.ts';
 import { stopVm } from '../../activities/stopVm.ts';
 import { uploadSeed } from '../../activities/uploadSeed.ts';
-import type { AllocateVmidInput, AllocateVmidResult, Plan } from '../../workflows/contract/steps.ts'; // prettier-ignore
+import type { AllocateVmidInput, AllocateVmidResult, DeleteSeedInput, Plan } from '../../workflows/contract/steps.ts'; // prettier-ignore
 import { eventually } from './eventually.ts';
 import { removing } from './removals.ts';
 import type { StepRig } from './stepHarness.ts';
@@ -88,8 +88,7 @@ export async function runRemoval(
   plan: Plan = rig.plan,
   node = 'pve1',
 ): Promise<void> {
-  const { ref } = rig;
-  rig.records.markDeleting(ref);
+  rig.records.markDeleting(rig.ref);
   const input = removing(rig, { vm: rig.vmRef({ name: plan.vmName, node }) });
   await rounds(rig, 'stop', async () => {
     const stopping = await rig.run(stopVm, input);
@@ -99,12 +98,20 @@ export async function runRemoval(
     const destroying = await rig.run(destroyVm, input);
     return destroying.kind === 'task' ? destroying.upid : null;
   });
-  const { vmName, seedFile, isoStorage } = plan;
-  const seed = { ref, provider: 'pve', vmName, seedFile, node, vmid: input.vm.vmid, isoStorage };
+  const seed = seedDeletion(rig, node, plan);
   await rounds(rig, 'seedDelete', async () => {
     const deleting = await rig.run(deleteSeed, seed);
     return deleting.kind === 'task' ? deleting.upid : null;
   });
+}
+
+/** Input of deleteSeed for the seed of the rig's own VM on a node. */
+export function seedDeletion(
+  { ref, vmid, plan: own }: StepRig,
+  node: string,
+  { vmName, seedFile, isoStorage }: Plan = own,
+): DeleteSeedInput {
+  return { ref, provider: 'pve', vmName, seedFile, node, vmid, isoStorage, orphan: false };
 }
 
 /** Until there is nothing left to wait for. */
