@@ -101,15 +101,25 @@ const frozenAtItsWrite: Disturbance = {
     let came = false;
     story.tamper(step, async (_visit, go) => {
       if (came) return go();
-      came = true;
       const ice = story.worker().freeze();
       const late = muted(go);
+      let ended = false;
+      const outcome = late
+        .then(
+          () => 'sent',
+          (error: unknown) => String(error),
+        )
+        .finally(() => {
+          ended = true;
+        });
+      await story.until(() => ice.reached() || ended, 'the step is about to write');
+      if (!ice.reached()) {
+        // A fault was faster. The next run is the one.
+        ice.thaw();
+        return late;
+      }
+      came = true;
       story.replaceWorker();
-      const outcome = late.then(
-        () => 'sent',
-        (error: unknown) => String(error),
-      );
-      await story.until(() => ice.reached(), 'the step is about to write');
       // Temporal gives the attempt up, and the story goes on without it.
       thawLater(story, step, ice.thaw)
         .then(async () => {
