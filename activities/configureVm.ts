@@ -57,6 +57,10 @@ async function mark(
   const api = deps.providers.api(vm.provider, context.call);
   const row = await findRow(api, input);
   if (row === null) return { changed: [], found: false };
+  if (row.type !== 'qemu') {
+    leftAlone(context, row, 'container', row.name ?? null);
+    return { changed: [], found: false };
+  }
   const config = await readConfig(api, row);
   const { name, description, lock } = config.values;
   const { kind } = ownershipOf(row, config, claimOf(deps, vm.provider, ref, vm.name));

@@ -6,7 +6,7 @@ import {
   retryDelayMs,
   waitBudgets,
 } from './contract/budgets.ts';
-import type { FailureFacts } from './contract/errors.ts';
+import type { FailureFacts, Reason } from './contract/errors.ts';
 import type { StepName } from './contract/steps.ts';
 import type { StepFailure } from './failures.ts';
 import type { LockWait, Trouble } from './state.ts';
@@ -38,7 +38,7 @@ export function nextTrouble(
     scope: facts.scope,
     reason,
     message: failure.message,
-    remedy: overdue ? lockRemedy(locked, facts.node) : remedyOf(failure),
+    remedy: (overdue ? lockRemedy(locked, failure) : null) ?? remedyOf(failure),
     blockedBy: blockedBy(facts),
     sinceMs: locked?.sinceMs ?? known,
     locked,
@@ -59,10 +59,37 @@ function lockWait(before: LockWait | null, facts: FailureFacts, nowMs: number): 
   return { vmid, lock, sinceMs, budgetFromMs: anew ? nowMs : known.budgetFromMs };
 }
 
-function lockRemedy({ vmid }: LockWait, node: string | undefined): string {
+/** `null`: the step has told it itself. */
+function lockRemedy({ vmid }: LockWait, { facts, message }: StepFailure): string | null {
+  const command = `qm unlock ${vmid}`;
+  if (message.includes(command)) return null;
   const minutes = waitBudgets.lock / 60_000;
-  const where = node === undefined ? '' : ` on ${node}`;
-  return `locked for over ${minutes} min; when no task of VM ${vmid} runs any more${where}: qm unlock ${vmid}`;
+  const where = facts.node === undefined ? '' : ` on ${facts.node}`;
+  return `locked for over ${minutes} min; when no task of VM ${vmid} runs any more${where}: ${command}`;
+}
+
+/** In the way until news come: no further attempt mends it by itself. Its time stays while the reason does. */
+export function latchedTrouble(
+  before: Trouble | null,
+  reason: Reason,
+  message: string,
+  remedy: string | null,
+  nowMs: number,
+): Trouble {
+  return {
+    step: 'allocateVmid',
+    subject: 'repair',
+    errorClass: 'Transient',
+    scope: 'proxy',
+    reason,
+    message,
+    remedy,
+    blockedBy: reason,
+    sinceMs: before?.reason === reason ? before.sinceMs : nowMs,
+    locked: null,
+    attempt: 1,
+    nextAtMs: null,
+  };
 }
 
 /** Most messages end with their remedy; it is not to be read twice. */
