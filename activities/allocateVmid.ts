@@ -1,6 +1,8 @@
 /** Finds the Proxy's VM, or the VMID and template for a new one. Changes nothing. */
 import type { Step } from './deps.ts';
+import { requireLeftoverPlace } from './facts/census.ts';
 import { proveListing } from './facts/cluster.ts';
+import { lookAtExisting } from './facts/existing.ts';
 import { lockHolder } from './facts/locks.ts';
 import {
   coolingSince,
@@ -12,7 +14,7 @@ import {
 import { readTemplate } from './facts/template.ts';
 import { claimOf, ownershipOf, readConfig, readStatus } from './facts/vms.ts';
 import { isOutOfReach, transient } from './providerError.ts';
-import type { NodeRow, ProxmoxApi, VmConfig, VmRow } from './proxmox/api.ts';
+import type { NodeRow, ProxmoxApi, VmConfig, VmRow, VmStatus } from './proxmox/api.ts';
 import { probe, rowsThatMatter, settle, type SeenVm } from './vm/allocation.ts';
 import { bootDisk, diskKeys, ideSeedVolid } from './vm/hardware.ts';
 import { seedVolidFor, vmidCandidates } from './vm/identity.ts';
@@ -26,10 +28,12 @@ interface View {
   nodes: NodeRow[];
   clones: RunningClone[];
   cooling: Set<number>;
+  /** Live status of the VMs that are ours, by VMID. */
+  statuses: Map<number, VmStatus>;
 }
 
 /**
- * Verdicts: allocation.ts. Absence is concluded only from a listing whose rights are proven. Throws Permanent
+ * Verdicts: allocation.ts, for `existingOnly` facts/existing.ts. Absence is concluded only from a listing whose rights are proven. Throws Permanent
  * `OwnershipConflict`, `DuplicateVm`, `InstallationMismatch`, `TemplateUnusable`; Transient `WaitingForLock`,
  * `Unreachable`, `ListingIncomplete`, `VmidsExhausted`, `VmVanished`.
  */
@@ -38,6 +42,7 @@ export const allocateVmid: Step<AllocateVmidInput, AllocateVmidResult> = async (
   context,
   input,
 ) => {
+  if (input.existingOnly === true) return lookAtExisting(deps, context, input);
   const { plan, ref, recordedVmids, avoidVmids } = input;
   const api = deps.providers.api(plan.provider, context.call);
   const view = await readView(api, deps.clock.now());
@@ -58,10 +63,14 @@ export const allocateVmid: Step<AllocateVmidInput, AllocateVmidResult> = async (
     context.log.debug({ vmid, node }, 'proxmox vmid taken by another vm, probing on');
   }
   const settled = settle(seen, claim) ?? cloneOnItsWay(view, input);
-  if (settled?.kind === 'ours') context.log.debug(settled, 'proxmox vm adopted');
+  if (settled?.kind === 'ours') {
+    const { status, qmpstatus } = view.statuses.get(settled.vmid) ?? {};
+    context.log.debug({ ...settled, status, qmpstatus }, 'proxmox vm adopted');
+  }
+  if (settled?.kind === 'stuck') await requireLeftoverPlace(deps, plan.provider, settled);
   if (settled !== null) return settled;
 
-  await proveListing(api, plan.provider, '/vms');
+  await proveListing(deps, api, plan.provider, '/vms');
   const template = await readTemplate(api, view.rows, view.nodes, plan);
   if (vacant === null) throw exhausted(plan, probed.length);
   context.log.debug({ vmid: vacant, probed }, 'proxmox vmid chosen');
@@ -85,7 +94,8 @@ async function readView(api: ProxmoxApi, nowMs: number): Promise<View> {
     }),
   ]);
   const clones = await runningClones(api, active.tasks);
-  return { rows, nodes, clones, cooling: coolingVmids(freed.tasks, nowMs) };
+  const cooling = coolingVmids(freed.tasks, nowMs);
+  return { rows, nodes, clones, cooling, statuses: new Map() };
 }
 
 async function look(
@@ -109,12 +119,14 @@ async function look(
   const held = matters && lock !== null && isTaskLock(lock);
   const ours = verdict.kind === 'ours';
   const seed = seedVolidFor(input.plan.isoStorage, input.plan.seedFile);
+  const status = ours ? await readStatus(api, row) : null;
+  if (status !== null) view.statuses.set(vmid, status);
   return {
     ...unread,
     verdict,
     lock,
     holder: held ? await lockHolder(api, row, lock) : unread.holder,
-    power: ours ? powerOf(await readStatus(api, row), lock) : 'unknown',
+    power: status === null ? 'unknown' : powerOf(status, lock),
     complete: ours && (await isComplete(api, row, config, input, view)),
     seedAttached: ideSeedVolid(config.values) === seed,
   };

@@ -1,6 +1,6 @@
 /** Waits until the VM really runs: the start task of an HA-managed VM ends before anything happened. */
 import type { Step, StepDeps, StepContext } from './deps.ts';
-import { findOurVm, vmAt } from './facts/vms.ts';
+import { findOurVm, statusFields, vmAt } from './facts/vms.ts';
 import { transient } from './providerError.ts';
 import { hasProcess } from './vm/state.ts';
 import { waitBudgets } from '../workflows/contract/budgets.ts';
@@ -19,7 +19,7 @@ export const awaitRunning: Step<VmStepInput, AwaitRunningResult> = async (deps, 
     context.heartbeat({ node: found.node, power: found.power });
     const { vmid, node } = found;
     if (hasProcess(found.power)) {
-      context.log.debug({ node, power: found.power }, 'proxmox vm ensured running');
+      context.log.debug({ node, ...statusFields(found) }, 'proxmox vm ensured running');
       return { node };
     }
     if (!found.haManaged) {

@@ -8,22 +8,27 @@ import { allocateVmid } from './allocateVmid.ts';
 import { stayAlive, type AliveAttempt } from './attempt.ts';
 import { awaitRunning } from './awaitRunning.ts';
 import { awaitTask } from './awaitTask.ts';
+import { checkNode } from './checkNode.ts';
 import { claimProxy } from './claimProxy.ts';
 import { cloneTemplate } from './cloneTemplate.ts';
 import { configureVm } from './configureVm.ts';
 import { deleteSeed } from './deleteSeed.ts';
-import type { Step, StepContext, StepDeps } from './deps.ts';
+import type { HealthDeps, StepContext, StepDeps } from './deps.ts';
 import { destroyVm } from './destroyVm.ts';
 import { handOver, toFailure } from './failure.ts';
 import { listManagedVms } from './listManagedVms.ts';
+import { listSeeds } from './listSeeds.ts';
 import { outcomeOf, withStepSpan, type StepObserver, type StepOutcome } from './observe.ts';
 import { pollAgent } from './pollAgent.ts';
 import { withinLockBudget } from './lockBudget.ts';
 import { NotYet, ProviderError } from './providerError.ts';
+import { publishOrphans, type OrphanBoard } from './publishOrphans.ts';
+import { publishHealth } from './publishHealth.ts';
 import { publishStatus } from './publishStatus.ts';
 import { releaseProxy } from './releaseProxy.ts';
 import { resizeDisk } from './resizeDisk.ts';
 import { resolvePlacement } from './resolvePlacement.ts';
+import { signalOrphan, type SendOrphan } from './signalOrphan.ts';
 import { startVm } from './startVm.ts';
 import { stopVm } from './stopVm.ts';
 import { uploadSeed } from './uploadSeed.ts';
@@ -31,15 +36,20 @@ import { uploadSeed } from './uploadSeed.ts';
 /** Steps of the main queue: they talk to Kubernetes only. */
 export type KubernetesSteps = Pick<Steps, 'claimProxy' | 'publishStatus' | 'releaseProxy'>;
 /** Steps of a provider's two queues. */
-export type ProviderSteps = Omit<Steps, keyof KubernetesSteps | keyof HealthSteps | 'probeProxies'>;
+export type ProviderSteps = Omit<
+  Steps,
+  keyof KubernetesSteps | keyof HealthSteps | keyof CollectionSteps | 'probeProxies'
+>;
+/** Steps of the collection of orphans that talk to Temporal and Kubernetes. */
+export type CollectionSteps = Pick<Steps, 'signalOrphan' | 'publishOrphans'>;
 /** Steps of the provider's own workflow. */
 export type HealthSteps = Pick<Steps, 'checkNode' | 'publishHealth'>;
 
 /** Reads the facts out of any step's input; what else is in it stays out of logs and spans. */
 const stepFactsSchema = z.object({
   provider: z.string().optional(),
-  vmid: z.number().optional(),
-  ref: z.object({ namespace: z.string(), name: z.string() }).optional(),
+  vmid: z.number().nullish(),
+  ref: z.object({ namespace: z.string(), name: z.string() }).nullish(),
   plan: z.object({ provider: z.string(), vmName: z.string(), node: z.string() }).optional(),
   vm: z
     .object({ provider: z.string(), vmid: z.number(), name: z.string(), node: z.string() })
@@ -74,18 +84,38 @@ export function createProviderSteps(deps: StepDeps, process: ProcessHooks): Prov
     awaitRunning: bind(deps, process, 'awaitRunning', awaitRunning),
     pollAgent: bind(deps, process, 'pollAgent', pollAgent),
     listManagedVms: bind(deps, process, 'listManagedVms', listManagedVms),
+    listSeeds: bind(deps, process, 'listSeeds', listSeeds),
     stopVm: bind(deps, process, 'stopVm', stopVm),
     destroyVm: bind(deps, process, 'destroyVm', destroyVm),
     deleteSeed: bind(deps, process, 'deleteSeed', deleteSeed),
   };
 }
 
-/** One attempt: context, sign of life, span, one log line, and the error through the one door. */
-function bind<Input, Result>(
+export function createCollectionSteps(
   deps: StepDeps,
+  process: ProcessHooks,
+  { send, board }: { send: SendOrphan; board: OrphanBoard },
+): CollectionSteps {
+  return {
+    signalOrphan: bind(deps, process, 'signalOrphan', signalOrphan(send)),
+    publishOrphans: bind(deps, process, 'publishOrphans', publishOrphans(board)),
+  };
+}
+
+/** Steps of the `provider` workflow: the check runs where the provider is served, the publication anywhere. */
+export function createHealthSteps(deps: HealthDeps, process: ProcessHooks): HealthSteps {
+  return {
+    checkNode: bind(deps, process, 'checkNode', checkNode),
+    publishHealth: bind(deps, process, 'publishHealth', publishHealth),
+  };
+}
+
+/** One attempt: context, sign of life, span, one log line, and the error through the one door. */
+function bind<Deps extends StepDeps, Input, Result>(
+  deps: Deps,
   { observer, shutdown }: ProcessHooks,
   step: StepName,
-  run: Step<Input, Result>,
+  run: (deps: Deps, context: StepContext, input: Input) => Promise<Result>,
 ): (input: Input) => Promise<Result> {
   return async (input) => {
     const temporal = Context.current();
@@ -139,11 +169,11 @@ function factsOf(input: unknown): StepFacts {
     vmid: vmid ?? vm?.vmid,
     name: vm?.name ?? plan?.vmName,
     node: vm?.node ?? plan?.node,
-    proxy: ref && `${ref.namespace}/${ref.name}`,
+    proxy: ref ? `${ref.namespace}/${ref.name}` : undefined,
   };
   const known: StepFacts = {};
   for (const [field, value] of Object.entries(facts)) {
-    if (value !== undefined) known[field] = value;
+    if (value !== undefined && value !== null) known[field] = value;
   }
   return known;
 }
@@ -179,6 +209,7 @@ function logFailure(log: Logger, error: unknown, cancelled: boolean, seconds: nu
     log.debug({ seconds, why: error.message }, 'step not ready yet');
   else if (error instanceof ProviderError) {
     const { errorClass, facts, message } = error;
+    if (facts.reason === 'VmVanished') log.debug({ reason: message }, 'proxmox vm not found');
     log.info({ ...facts, class: errorClass, error: message, seconds }, 'step failed');
   } else log.error({ err: error, seconds }, 'step failed unexpectedly');
 }

@@ -27,14 +27,18 @@ export const stopVm: Step<StopVmInput, StopVmResult> = async (deps, context, inp
   const { provider } = input.vm;
   const api = deps.providers.api(provider, context.call);
   if (await abortClone(deps, context, api, input)) return { kind: 'aborted' };
-  const row = await findRow(api, input);
+  const row = await findRow(deps, api, input);
   if (row === null) {
     context.log.debug('proxmox vm already gone');
+    context.log.debug({ destroyed: false }, 'proxmox vm deleted');
     return { kind: 'gone' };
   }
   await confirmPurpose(deps, input);
   const vm = await readRemovable(deps, context, api, row, input);
-  if (vm === null) return { kind: 'gone' };
+  if (vm === null) {
+    context.log.debug({ destroyed: false }, 'proxmox vm deleted');
+    return { kind: 'gone' };
+  }
   const protection = protectionOf(vm, input);
   if (protection === 'chosen') throw deletionBlocked(vm);
   const { node, vmid, lock } = vm;

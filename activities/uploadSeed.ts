@@ -1,6 +1,6 @@
 /** Builds the seed and uploads it to the node the VM is on. The only step that sees cloud-init. */
-import type { Step, StepDeps } from './deps.ts';
-import { findOurVm, vmAt } from './facts/vms.ts';
+import type { Step, StepContext, StepDeps } from './deps.ts';
+import { findOurVm } from './facts/vms.ts';
 import { wantedSpec } from './facts/wantedSpec.ts';
 import { ProviderError, transient } from './providerError.ts';
 import { buildSeed } from './seed/nocloud.ts';
@@ -17,17 +17,18 @@ export const uploadSeed: Step<UploadSeedInput, UploadSeedResult> = async (deps, 
   const api = deps.providers.api(plan.provider, context.call);
   const { node, power } = await findOurVm(deps, api, ref, vm);
   if (hasProcess(power)) return { upid: null, node, bytes: 0 };
-  const image = await seedImage(deps, input);
+  const image = await seedImage(deps, context, input);
   context.heartbeat();
   const upid = await api.uploadIso(node, plan.isoStorage, plan.seedFile, image);
-  context.log.debug(
-    { node, vmid: vm.vmid, bytes: image.length },
-    `seed sent to ${vmAt({ ...vm, node })}`,
-  );
+  context.log.debug({ node, bytes: image.length }, 'proxmox seed sent');
   return { upid, node, bytes: image.length };
 };
 
-async function seedImage(deps: StepDeps, { ref, plan }: UploadSeedInput): Promise<Uint8Array> {
+async function seedImage(
+  deps: StepDeps,
+  { log }: StepContext,
+  { ref, plan }: UploadSeedInput,
+): Promise<Uint8Array> {
   const proxy = await deps.kubernetes.get(ref);
   if (proxy === null) {
     throw new ProviderError(
@@ -44,6 +45,8 @@ async function seedImage(deps: StepDeps, { ref, plan }: UploadSeedInput): Promis
       { goBack: true },
     );
   }
+  // Its size is all that is ever told of it.
+  log.trace({ cloudInitBytes: cloudInit.byteLength }, 'proxmox seed built');
   const { vendorData, installGuestAgent } = deps.providers.config(plan.provider).proxmox;
   return buildSeed({
     vmName: plan.vmName,

@@ -1,7 +1,7 @@
 /** Reading one VM: row, config and status, and whose it is. */
 import type { StepDeps } from '../deps.ts';
 import { isNotFound, transient } from '../providerError.ts';
-import type { ProxmoxApi, VmConfig, VmRow } from '../proxmox/api.ts';
+import type { ProxmoxApi, VmConfig, VmRow, VmStatus } from '../proxmox/api.ts';
 import { ownership, type Claim, type Ownership } from '../vm/ownership.ts';
 import { parseMark } from '../vm/identity.ts';
 import { powerOf } from '../vm/state.ts';
@@ -57,6 +57,7 @@ export interface OurVm {
   row: VmRow;
   config: VmConfig;
   lock: string | null;
+  status: VmStatus;
   power: PowerState;
   haManaged: boolean;
 }
@@ -87,7 +88,12 @@ export async function findOurVm(
   const lock = config.values.lock ?? null;
   const { node, vmid } = row;
   const power = powerOf(status, lock);
-  return { vmid, node, row, config, lock, power, haManaged: status.haManaged };
+  return { vmid, node, row, config, lock, status, power, haManaged: status.haManaged };
+}
+
+/** What a line about a VM tells of its state. */
+export function statusFields({ power, status }: OurVm): Record<string, string> {
+  return { state: power, status: status.status, qmpstatus: status.qmpstatus };
 }
 
 /** Live status; same failure as readConfig. */
