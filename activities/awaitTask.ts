@@ -67,8 +67,8 @@ function requireBudget(
   const last = cause === undefined ? 'is still running' : 'cannot be asked about';
   throw transient(
     'BudgetExceeded',
-    `${purposes[kind]} VM ${vmid}: task ${upid} ${last} after ${minutes} min; it is left alone, its result is looked for`,
-    { provider, upid, vmid, goBack: true },
+    `${purposes[kind]} ${vmNamed(vmid)}: task ${upid} ${last} after ${minutes} min; it is left alone, its result is looked for`,
+    { provider, upid, ...(vmid === null ? {} : { vmid }), goBack: true },
     cause,
   );
 }
@@ -78,9 +78,11 @@ function ended(
   task: TaskStatus,
   { provider, upid, kind, vmid }: AwaitTaskInput,
 ): AwaitTaskResult {
-  const what = `${purposes[kind]} VM ${vmid}`;
+  const what = `${purposes[kind]} ${vmNamed(vmid)}`;
   const exit = task.exitstatus ?? 'unexpected status';
-  const end = classifyTaskExit(exit, { provider, what, upid, vmid });
+  const end = classifyTaskExit(exit, { provider, what, upid, ...(vmid === null ? {} : { vmid }) });
+  if (end.kind !== 'failed' && kind === 'destroy')
+    log.debug({ destroyed: true }, 'proxmox vm deleted');
   if (end.kind === 'ok') return { warnings: 0 };
   if (end.kind === 'warnings') {
     log.debug({ upid, exitstatus: exit }, 'proxmox task finished with warnings');
@@ -97,4 +99,8 @@ function ended(
   const facts = { ...error.facts, taskEnded: true, ...(goBack ? { goBack } : {}) };
   const errorClass = goBack ? 'Transient' : error.errorClass;
   throw new ProviderError(errorClass, error.message, facts, error.cause);
+}
+
+function vmNamed(vmid: number | null): string {
+  return vmid === null ? 'a VM that is gone' : `VM ${vmid}`;
 }

@@ -1,5 +1,6 @@
 /** Deletes a VM's seed from one node. */
-import type { Step } from './deps.ts';
+import type { Step, StepDeps } from './deps.ts';
+import { belongsTo } from './facts/census.ts';
 import { proveListing, requireOnline } from './facts/cluster.ts';
 import { vmAt } from './facts/vms.ts';
 import { isNotFound, transient } from './providerError.ts';
@@ -11,7 +12,8 @@ import type { DeleteSeedInput, DeleteSeedResult } from '../workflows/contract/st
 /**
  * `gone` only by the node's own listing: under the wrong node a delete answers OK and deletes nothing, and a missing
  * file is deleted with success (pve/cluster.md 5, pve/README 40). A node that the cluster does not know holds none.
- * Throws Transient `DeletionBlocked` while a VM needs the seed: it could not be started any more.
+ * Throws Transient `DeletionBlocked` while a VM needs the seed: it could not be started any more; of an orphan
+ * `StillWanted` when its Proxy exists.
  */
 export const deleteSeed: Step<DeleteSeedInput, DeleteSeedResult> = async (deps, context, input) => {
   const { provider, node, seedFile } = input;
@@ -24,10 +26,11 @@ export const deleteSeed: Step<DeleteSeedInput, DeleteSeedResult> = async (deps, 
   const isListed = async (): Promise<boolean> =>
     (await api.listIsos(node, isoStorage)).some((iso) => iso.volid === volid);
   if (!(await isListed())) return { kind: 'gone' };
-  await proveListing(api, provider, '/vms');
+  await proveListing(deps, api, provider, '/vms');
   for (const row of rows) {
     if (mayNeedIt(row, input)) await requireUnneeded(api, row, input, volid);
   }
+  if (input.orphan === true) await requireNoProxy(deps, input);
   context.heartbeat();
   const upid = await api.deleteVolume(node, isoStorage, volid);
   if (upid !== null) return { kind: 'task', upid };
@@ -38,6 +41,15 @@ export const deleteSeed: Step<DeleteSeedInput, DeleteSeedResult> = async (deps, 
     { provider, node, storage: isoStorage },
   );
 };
+
+/** Asked last: the object may have come back since the listing that found no Proxy. */
+async function requireNoProxy(
+  deps: StepDeps,
+  { vmName, seedFile, node }: DeleteSeedInput,
+): Promise<void> {
+  if (!belongsTo(vmName, await deps.survey())) return;
+  throw transient('StillWanted', `seed ${seedFile} on ${node} is kept: its Proxy exists`, { node });
+}
 
 /** Rows of our name, the VM the seed was made for whatever its name, and rows of the node that cannot tell theirs. */
 function mayNeedIt(row: VmRow, { vmName, vmid, node }: DeleteSeedInput): boolean {

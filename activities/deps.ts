@@ -1,8 +1,11 @@
 /** What a step may use. One argument, built once by the worker (style §2, rule 14). */
 import type { Logger } from 'pino';
 import type { ProviderConfig } from '../api/providersConfig.ts';
+import type { AbsenceAlarms } from './kubernetes/absenceAlarm.ts';
 import type { ProxyRecords } from './kubernetes/records.ts';
-import type { CallContext, ProxmoxApi } from './proxmox/api.ts';
+import type { TakeSurvey } from './kubernetes/survey.ts';
+import type { ProviderHealthRecords } from './kubernetes/healthRecords.ts';
+import type { CallContext, Lane, ProxmoxApi } from './proxmox/api.ts';
 
 export interface Clock {
   now(): number;
@@ -29,6 +32,12 @@ export interface Providers {
   api(name: string, call: CallContext): ProxmoxApi;
 }
 
+/** `Providers` with a socket of its own for each check and for the watch (design §4). */
+export interface LaneProviders extends Providers {
+  /** Throws Transient `ProviderUnknown`. */
+  laneApi(name: string, lane: Lane, call: CallContext): ProxmoxApi;
+}
+
 export interface Installation {
   id: string;
   /** First 6 hex digits of SHA-256(id), part of every VM name. */
@@ -40,10 +49,24 @@ export interface Installation {
 export interface StepDeps {
   providers: Providers;
   kubernetes: ProxyRecords;
+  /** All Proxies, from the API server itself. */
+  survey: TakeSurvey;
+  /** `MassAbsence` alarms by provider. */
+  alarms: AbsenceAlarms;
   installation: Installation;
   clock: Clock;
   pace: Pace;
   log: Logger;
+}
+
+/** What the steps of the `provider` workflow use besides. */
+export interface HealthDeps extends StepDeps {
+  providers: LaneProviders;
+  health: ProviderHealthRecords;
+  /** Flags `--provider-check-interval` and `--provider-check-timeout`. */
+  checks: { intervalMs: number; timeoutMs: number };
+  /** Tells the provider's Proxies to try again. Never throws. */
+  wakeProxies(provider: string): Promise<void>;
 }
 
 /** One attempt of one step. */

@@ -38,7 +38,7 @@ export type KubernetesSteps = Pick<Steps, 'claimProxy' | 'publishStatus' | 'rele
 /** Steps of a provider's two queues. */
 export type ProviderSteps = Omit<
   Steps,
-  keyof KubernetesSteps | keyof HealthSteps | keyof CollectionSteps | 'probeProxies'
+  keyof KubernetesSteps | keyof HealthSteps | keyof CollectionSteps | 'probeProxies' | 'watchVms'
 >;
 /** Steps of the collection of orphans that talk to Temporal and Kubernetes. */
 export type CollectionSteps = Pick<Steps, 'signalOrphan' | 'publishOrphans'>;

@@ -1,5 +1,6 @@
-/** Lists the VMs that are provably this Proxy's, whatever spec they were made for. */
+/** Lists the VMs that are provably a Proxy's, whatever spec they were made for; or all of ours that have none. */
 import type { Step, StepDeps } from './deps.ts';
+import { takeCensus } from './facts/census.ts';
 import { proveListing } from './facts/cluster.ts';
 import { lockHolder } from './facts/locks.ts';
 import { waitingForLock } from './facts/removal.ts';
@@ -8,6 +9,7 @@ import type { ProxmoxApi, VmRow } from './proxmox/api.ts';
 import { probe, rowsThatMatter } from './vm/allocation.ts';
 import { parseMark, parseVmName, vmidCandidates } from './vm/identity.ts';
 import { isTaskLock } from './vm/state.ts';
+import type { ProxyRef } from '../workflows/contract/proxy.ts';
 import type {
   ListManagedVmsInput,
   ListManagedVmsResult,
@@ -17,6 +19,7 @@ import type {
 /**
  * Complete or an error: throws Transient `ListingIncomplete` without the rights, `Unreachable` when a VM that may be
  * the Proxy's is on a silent node, `WaitingForLock` while one of its candidate VMIDs is being cloned to.
+ * Without a `ref` as facts/census.ts.
  */
 export const listManagedVms: Step<ListManagedVmsInput, ListManagedVmsResult> = async (
   deps,
@@ -24,26 +27,28 @@ export const listManagedVms: Step<ListManagedVmsInput, ListManagedVmsResult> = a
   input,
 ) => {
   const { ref, provider } = input;
+  if (ref === null) return { vms: [], census: await takeCensus(deps, context, provider) };
   const api = deps.providers.api(provider, context.call);
   const rows = await api.listVms();
-  await proveListing(api, provider, '/vms');
+  await proveListing(deps, api, provider, '/vms');
   const { min, max } = deps.providers.config(provider).proxmox.vmidRange;
   const listed = new Set(rows.map(({ vmid }) => vmid));
   const { probed } = probe(vmidCandidates(ref.uid, min, max), [listed]);
   const uidPrefix = ref.uid.slice(0, 8).toLowerCase();
   const matter = rowsThatMatter(rows, { uidPrefix, recorded: [], probed, avoid: [] });
-  const found = await Promise.all(matter.map((row) => look(deps, api, row, input)));
+  const found = await Promise.all(matter.map((row) => look(deps, api, row, provider, ref)));
   const vms = found.filter((vm) => vm !== null);
   const counts = { vms: rows.length, candidates: matter.length, managed: vms.length };
   context.log.debug(counts, 'proxmox vms listed');
-  return { vms };
+  return { vms, census: null };
 };
 
 async function look(
   deps: StepDeps,
   api: ProxmoxApi,
   row: VmRow,
-  { ref, provider }: ListManagedVmsInput,
+  provider: string,
+  ref: ProxyRef,
 ): Promise<ManagedVm | null> {
   const { vmid, node } = row;
   const config = await readConfig(api, row);

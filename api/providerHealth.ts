@@ -17,7 +17,7 @@ const target = z.object({
     .describe('Reachable, or why the target is not ready; docs/errors.md explains each reason.'),
   message: z.string().default('').describe('What Proxmox answered, and what to look at.'),
   latencyMs: z.int().nullable().default(null).describe('How long the check took.'),
-  lastChecked: time.describe('When the target was last checked.'),
+  lastChecked: time.nullable().default(null).describe('When the target was last checked.'),
   lastTransition: time.describe('When ready last changed.'),
   details: z
     .record(z.string(), z.string())
@@ -38,6 +38,21 @@ export const absenceAlarmSchema = z
   .describe(
     'Set while MassAbsence stands: VMs that are missing are neither made again nor taken for gone.',
   );
+
+const orphans = z
+  .object({
+    vms: z.int().describe('VMs of the operator without a Proxy.'),
+    seeds: z.int().describe('Seeds of the operator without a Proxy and without a VM.'),
+    leftovers: z.int().describe('Leftovers that are gone or can be removed by now.'),
+    alarm: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('Id of the alarm that holds the collection up; confirmAbsence may name it.'),
+    message: z.string().default('').describe('The alarm, or why the last round could not look.'),
+    lastRound: time.describe('When the last round of the collection ended.'),
+  })
+  .describe('What the collection of orphans found.');
 
 /** `status` of a ProviderHealth; absent fields as `null`, lists as `[]`. */
 export const providerHealthStatusSchema = z
@@ -67,6 +82,10 @@ export const providerHealthStatusSchema = z
       .nullable()
       .default(null)
       .describe('The MassAbsence alarm, while it stands.'),
+    orphans: orphans
+      .nullable()
+      .default(null)
+      .describe('What the last round of the collection found, see the Schedule gc-<provider>.'),
     conditions: conditionsSchema.describe(
       'ConfigValid says whether the last edit of the providers config was accepted.',
     ),

@@ -3,22 +3,32 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
-import type { Clock, Installation, Pace, StepDeps } from '../activities/deps.ts';
+import type { Clock, HealthDeps, Installation, Pace, StepDeps } from '../activities/deps.ts';
 import {
+  createCollectionSteps,
+  createHealthSteps,
   createKubernetesSteps,
   createProviderSteps,
   type ProcessHooks,
 } from '../activities/index.ts';
 import type { KubernetesClient } from '../activities/kubernetes/client.ts';
+import { kubernetesAlarms } from '../activities/kubernetes/absenceAlarm.ts';
+import {
+  KubernetesHealthRecords,
+  type ProviderHealthRecords,
+} from '../activities/kubernetes/healthRecords.ts';
 import { KubernetesProxyRecords } from '../activities/kubernetes/kubernetesRecords.ts';
 import { ProxyCache } from '../activities/kubernetes/proxyCache.ts';
+import { showOrphans } from '../activities/kubernetes/orphanBoard.ts';
+import { surveyOf } from '../activities/kubernetes/survey.ts';
 import { handOver } from '../activities/failure.ts';
 import { probeProxies, type ProbeDeps } from '../activities/probeProxies.ts';
 import { createProxmoxClients, type ProxmoxClients } from '../activities/proxmox/clients.ts';
 import { agentPollMs, runningPollMs, taskPoll } from '../workflows/contract/budgets.ts';
+import { dropCollection, orphanSender } from './collections.ts';
 import type { ConfigFile } from './configFile.ts';
 import type { WorkerMetrics } from './metrics.ts';
-import { signalHealth } from './temporalSignals.ts';
+import { signalHealth, tellProviderChanged } from './temporalSignals.ts';
 
 export interface DependencyOptions {
   config: ConfigFile;
@@ -26,6 +36,8 @@ export interface DependencyOptions {
   temporal: Client;
   installation: Installation;
   healthCheckUrl: string;
+  /** Flags `--provider-check-interval` and `--provider-check-timeout`. */
+  checks: HealthDeps['checks'];
   metrics: WorkerMetrics;
   /** Aborted when the process is to end. */
   shutdown: AbortSignal;
@@ -34,6 +46,7 @@ export interface DependencyOptions {
 
 export interface Dependencies {
   clients: ProxmoxClients;
+  health: ProviderHealthRecords;
   /** Activities of the main queue and of every provider's queues. */
   mainSteps: object;
   providerSteps: object;
@@ -68,6 +81,8 @@ export function createDependencies(options: DependencyOptions): Dependencies {
   const deps: StepDeps = {
     providers: clients,
     kubernetes: records,
+    survey: surveyOf(kubernetes),
+    alarms: kubernetesAlarms(kubernetes),
     installation,
     clock,
     pace,
@@ -81,13 +96,38 @@ export function createDependencies(options: DependencyOptions): Dependencies {
     clock,
     log: log.child({ step: 'probeProxies' }),
   };
+  const health = new KubernetesHealthRecords(kubernetes);
+  const healthSteps = createHealthSteps(
+    {
+      ...deps,
+      providers: clients,
+      health,
+      checks: options.checks,
+      wakeProxies: (provider) =>
+        tellProviderChanged({ client: options.temporal, kubernetes, log }, provider),
+    },
+    hooks,
+  );
   return {
     clients,
+    health,
     mainSteps: {
       ...createKubernetesSteps(deps, hooks),
+      publishHealth: healthSteps.publishHealth,
+      ...createCollectionSteps(deps, hooks, {
+        send: orphanSender(options.temporal),
+        board: {
+          show: showOrphans(kubernetes, log),
+          count: (provider, counts) => metrics.onOrphans(provider, counts),
+          dropSchedule: (provider) => dropCollection(options.temporal, provider),
+        },
+      }),
       probeProxies: () => probeUntilShutdown(probing, shutdown, log),
     },
-    providerSteps: createProviderSteps(deps, hooks),
+    providerSteps: {
+      ...createProviderSteps(deps, hooks),
+      checkNode: healthSteps.checkNode,
+    },
   };
 }
 

@@ -1,10 +1,13 @@
 /** Metrics of the worker (design §10). */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { StepObserver } from '../activities/observe.ts';
+import { collectEveryMs } from '../workflows/contract/budgets.ts';
 import type { RequestSeen } from '../activities/proxmox/observed.ts';
 
 export interface WorkerMetrics extends StepObserver {
   registry: Registry;
+  /** What a round of the collection found; `null`: the provider is gone. */
+  onOrphans(provider: string, counts: Record<string, number> | null): void;
   onRequest(seen: RequestSeen): void;
 }
 
@@ -43,8 +46,10 @@ export function createWorkerMetrics(sources: { configValid: () => boolean }): Wo
     },
   });
   registry.registerMetric(valid);
+  const orphans = orphanGauge(registry);
   return {
     registry,
+    onOrphans: orphans,
     onRequest: ({ provider, method, outcome }) => {
       requests.inc({ provider, method, outcome });
     },
@@ -52,5 +57,30 @@ export function createWorkerMetrics(sources: { configValid: () => boolean }): Wo
       steps.observe({ provider, step, outcome }, seconds);
       if (budgetExceeded) budgets.inc({ step });
     },
+  };
+}
+
+/** Another worker may run the next rounds, so what this one saw counts for so many of them only. */
+const roundsShown = 3;
+
+function orphanGauge(registry: Registry): WorkerMetrics['onOrphans'] {
+  const seen = new Map<string, { counts: Record<string, number>; atMs: number }>();
+  const gauge = new Gauge({
+    name: 'proxy_operator_gc_orphans',
+    help: 'VMs, seeds and leftovers that the last round of the collection found.',
+    labelNames: ['provider', 'kind'],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const [provider, { counts, atMs }] of seen) {
+        if (Date.now() - atMs > roundsShown * collectEveryMs) continue;
+        for (const [kind, count] of Object.entries(counts)) this.set({ provider, kind }, count);
+      }
+    },
+  });
+  registry.registerMetric(gauge);
+  return (provider, counts) => {
+    if (counts === null) seen.delete(provider);
+    else seen.set(provider, { counts, atMs: Date.now() });
   };
 }

@@ -2,3 +2,4 @@
 export { proxy } from './proxy.ts';
 export { probes } from './probes.ts';
 export { provider } from './provider.ts';
+export { collectOrphans } from './collectOrphans.ts';

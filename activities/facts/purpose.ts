@@ -41,8 +41,12 @@ async function confirmReplacement(deps: StepDeps, input: StopVmInput): Promise<v
 }
 
 async function confirmOrphan(deps: StepDeps, input: StopVmInput): Promise<void> {
-  const proxy = await deps.kubernetes.get(input.ref);
-  if (proxy !== null) throw refused(input, 'its Proxy exists');
+  // By UID among all: the name in a mark is for people, and may be anything.
+  const { proxies } = await deps.survey();
+  const uid = input.ref.uid.toLowerCase();
+  if (proxies.some(({ ref }) => ref.uid.toLowerCase() === uid)) {
+    throw refused(input, 'its Proxy exists');
+  }
 }
 
 /** A missing object without a deletion is a lost or rolled back cluster as likely as a wish (design §5). */

@@ -4,6 +4,7 @@ import { permanent, transient } from '../providerError.ts';
 import type { ProxmoxApi, TaskRow, VmConfig, VmRow } from '../proxmox/api.ts';
 import { ideSeedVolid } from '../vm/hardware.ts';
 import { parseMark, seedFileFor } from '../vm/identity.ts';
+import { ownedBy } from '../vm/orphan.ts';
 import { isTaskLock, powerOf, unlockRemedy } from '../vm/state.ts';
 import { identityFreshMs } from '../../workflows/contract/budgets.ts';
 import type { PowerState, StopVmInput } from '../../workflows/contract/steps.ts';
@@ -29,6 +30,7 @@ export interface RemovableVm {
 
 /** The VM's row in a fresh listing; `null` when the listing proves that no VM has this VMID. */
 export async function findRow(
+  deps: StepDeps,
   api: ProxmoxApi,
   { vm }: Pick<StopVmInput, 'vm'>,
 ): Promise<VmRow | null> {
@@ -36,7 +38,7 @@ export async function findRow(
   if (!Number.isSafeInteger(vm.vmid) || vm.vmid < lowestVmid) return null;
   const row = (await api.listVms()).find(({ vmid }) => vmid === vm.vmid);
   if (row !== undefined) return row;
-  await proveListing(api, vm.provider, `/vms/${vm.vmid}`);
+  await proveListing(deps, api, vm.provider, `/vms/${vm.vmid}`);
   return null;
 }
 
@@ -81,7 +83,7 @@ async function isOurs(
   api: ProxmoxApi,
   row: VmRow,
   config: VmConfig,
-  { ref, vm }: StopVmInput,
+  { ref, vm, purpose }: StopVmInput,
 ): Promise<boolean> {
   const { vmid, node } = row;
   const { name, description, lock } = config.values;
@@ -104,9 +106,20 @@ async function isOurs(
   }
   if (verdict.kind === 'nameless') await settlePlaceholder(api, row, lock ?? null);
   const retained = parseMark(description ?? '')?.managed === 'retained';
-  if (verdict.kind === 'ours' && !retained) return true;
+  const ours = verdict.kind === 'ours' && !retained;
+  if (ours && purpose === 'orphan') requireCollectable(deps, row, config);
+  if (ours) return true;
   leftAlone(context, row, retained ? 'retained' : verdict.kind, name ?? null);
   return false;
+}
+
+/** Nobody asks for an orphan to go, so its mark must leave no doubt (design §7). Throws Transient `StillWanted`. */
+function requireCollectable({ installation }: StepDeps, row: VmRow, { values }: VmConfig): void {
+  const { vmid, node, type } = row;
+  const owned = ownedBy(installation, { vmid, node, type, values });
+  if (owned !== null && owned.mark.deletionPolicy !== 'Retain') return;
+  const why = owned === null ? 'its mark does not prove that it is ours' : 'its mark has Retain';
+  throw transient('StillWanted', `${vmAt(row)} is kept: ${why}`, { vmid, node, goBack: true });
 }
 
 /** A placeholder of a task under way is waited for; one whose task died can be removed by root only. */

@@ -1,8 +1,8 @@
 /** Events of events.k8s.io/v1: one object per fact, counted when the fact repeats. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { apiVersion, kind } from '../../api/proxy.ts';
-import type { ProxyEvent, ProxyRef } from '../../workflows/contract/proxy.ts';
+import { apiVersion } from '../../api/proxy.ts';
+import type { ProxyEvent } from '../../workflows/contract/proxy.ts';
 import type { KubernetesClient } from './client.ts';
 import { refused } from './failure.ts';
 
@@ -13,6 +13,15 @@ export const component = 'egress-proxies-operator';
 const maxNoteBytes = 1024;
 const recorded = z.object({ series: z.object({ count: z.number() }).optional() });
 
+/** An object of ours that an Event is about. */
+export interface Regarding {
+  kind: string;
+  /** `null`: not in a namespace; its Events are in `default`, as Kubernetes wants it. */
+  namespace: string | null;
+  name: string;
+  uid: string;
+}
+
 /**
  * Records one Event. Its name is derived from what it says, so a repetition (also by another worker, also after a restart)
  * meets the first one and raises its count, for as long as Kubernetes keeps it (an hour by default).
@@ -20,21 +29,22 @@ const recorded = z.object({ series: z.object({ count: z.number() }).optional() }
  */
 export async function sendEvent(
   client: KubernetesClient,
-  ref: ProxyRef,
+  about: Regarding,
   event: ProxyEvent,
   instance: string,
   now: Date,
 ): Promise<void> {
-  const name = eventName(ref, event);
-  const collection = `/apis/events.k8s.io/v1/namespaces/${encodeURIComponent(ref.namespace)}/events`;
+  const name = eventName(about, event);
+  const namespace = about.namespace ?? 'default';
+  const collection = `/apis/events.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/events`;
   const attempt = {
-    object: `Event ${ref.namespace}/${name}`,
+    object: `Event ${namespace}/${name}`,
     rule: 'events.k8s.io/events: create, patch',
   };
   const created = await client.send({
     method: 'POST',
     path: collection,
-    body: eventObject(ref, event, name, instance, now),
+    body: eventObject(about, event, { name, namespace }, instance, now),
   });
   if (created.status < 300) return;
   if (created.status !== 409) throw refused({ ...attempt, verb: 'create' }, created);
@@ -57,16 +67,16 @@ export async function sendEvent(
 }
 
 function eventObject(
-  ref: ProxyRef,
+  { kind, namespace, name, uid }: Regarding,
   event: ProxyEvent,
-  name: string,
+  metadata: { name: string; namespace: string },
   instance: string,
   now: Date,
 ): unknown {
   return {
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
-    metadata: { name, namespace: ref.namespace },
+    metadata,
     eventTime: microTime(now),
     reportingController: component,
     reportingInstance: instance.slice(0, 128),
@@ -74,15 +84,15 @@ function eventObject(
     reason: event.reason,
     action: event.action,
     note: cutNote(event.message),
-    regarding: { apiVersion, kind, namespace: ref.namespace, name: ref.name, uid: ref.uid },
+    regarding: { apiVersion, kind, ...(namespace === null ? {} : { namespace }), name, uid },
   };
 }
 
-function eventName(ref: ProxyRef, event: ProxyEvent): string {
+function eventName(about: Regarding, event: ProxyEvent): string {
   const digest = createHash('sha256')
-    .update(JSON.stringify([ref.uid, event.type, event.reason, event.action, event.message]))
+    .update(JSON.stringify([about.uid, event.type, event.reason, event.action, event.message]))
     .digest('hex');
-  return `${ref.name.slice(0, 200).replace(/[-.]+$/, '')}.${digest.slice(0, 16)}`;
+  return `${about.name.slice(0, 200).replace(/[-.]+$/, '')}.${digest.slice(0, 16)}`;
 }
 
 function cutNote(message: string): string {

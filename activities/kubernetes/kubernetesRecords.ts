@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { apiVersion, finalizer, parseProxy, plural } from '../../api/proxy.ts';
+import { apiVersion, finalizer, kind, parseProxy, plural } from '../../api/proxy.ts';
 import type { Proxy } from '../../api/proxy.ts';
 import type { ProxyEvent, ProxyRef, ProxyStatus } from '../../workflows/contract/proxy.ts';
 import { ProviderError } from '../providerError.ts';
@@ -97,7 +97,7 @@ export class KubernetesProxyRecords implements ProxyRecords {
 
   async recordEvent(ref: ProxyRef, event: ProxyEvent): Promise<void> {
     try {
-      await sendEvent(this.#client, ref, event, hostname(), this.#now());
+      await sendEvent(this.#client, { kind, ...ref }, event, hostname(), this.#now());
     } catch (error) {
       this.#log.warn(
         { err: error, proxy: `${ref.namespace}/${ref.name}`, reason: event.reason },

@@ -55,6 +55,8 @@ describe('the steps that talk to Kubernetes only', () => {
     return {
       providers: { config: unused, names: unused, api: unused },
       kubernetes: new KubernetesProxyRecords(kubernetes, log),
+      survey: unused,
+      alarms: { read: unused, write: unused },
       installation: { id: 'i', hex: 'aaaaaa', also: [] },
       clock: { now: () => Date.now(), sleep: unused },
       pace: { taskMinMs: 1, taskMaxMs: 1, runningMs: 1, agentMs: 1, budgetScale: 1 },

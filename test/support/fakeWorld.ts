@@ -24,9 +24,19 @@ export interface FakeVm {
   vmid: number;
   name: string;
   specHash: string;
-  power: 'running' | 'stopped';
+  power: 'running' | 'stopped' | 'paused' | 'hibernated';
   configured: boolean;
   ip: string;
+  /** Node it is on; `pv1-1` unless told otherwise. */
+  node?: string;
+  /** Somebody took our tag off, or switched the agent off. */
+  untagged?: boolean;
+  agentOff?: boolean;
+  /** Its agent does not answer. */
+  silent?: boolean;
+  ioError?: boolean;
+  /** Times it was started. */
+  starts?: number;
   /** Deletion policy its mark names. */
   policy?: DeletionPolicy;
   /** Its mark says that it stays although its Proxy went. */
@@ -94,6 +104,8 @@ export class FakeWorld {
   readonly events: ProxyEvent[] = [];
   /** What the next runs of `allocateVmid` find, whatever there is. */
   readonly finds: AllocateVmidResult[] = [];
+  /** Nodes that do not answer. */
+  readonly deadNodes = new Set<string>();
   /** Of the machine type. */
   diskGiB: number | null = 10;
   /** Of the provider. */
@@ -182,14 +194,15 @@ export class FakeWorld {
         await this.enter('resolvePlacement');
         return this.planFor(specHash, provider, deletionPolicy);
       },
-      allocateVmid: async ({ plan, avoidVmids }) => {
+      allocateVmid: async ({ plan, avoidVmids, existingOnly }) => {
         await this.enter('allocateVmid');
+        if (existingOnly === true) return this.lookAt(plan);
         const found = this.finds.shift();
         if (found) return found;
         const mine = this.vmNamed(plan.vmName);
         if (mine) {
           const { vmid, power, configured: seedAttached } = mine;
-          return { kind: 'ours', vmid, node: 'pv1-1', power, seedAttached };
+          return { kind: 'ours', vmid, node: mine.node ?? 'pv1-1', power, seedAttached };
         }
         const taken = (vmid: number): boolean =>
           this.vms.has(vmid) || this.takenVmids.has(vmid) || avoidVmids.includes(vmid);
@@ -226,6 +239,13 @@ export class FakeWorld {
           Object.assign(found, { policy, retained });
           return { changed: ['description'], found: true };
         }
+        if (input.kind === 'mend') {
+          const found = this.at(input.vm.vmid);
+          const changed = [found.untagged ? 'tags' : '', found.agentOff ? 'agent' : ''];
+          Object.assign(found, { untagged: false, agentOff: false });
+          if (input.emptyDrive) Object.assign(found, { configured: false });
+          return { changed: changed.filter((key) => key !== ''), found: true };
+        }
         this.at(input.vm.vmid).configured = true;
         return { changed: ['ide2'], found: true };
       },
@@ -235,7 +255,9 @@ export class FakeWorld {
       },
       startVm: async ({ vm }) => {
         await this.enter('startVm');
-        this.at(vm.vmid).power = 'running';
+        const started = this.at(vm.vmid);
+        started.power = 'running';
+        started.starts = (started.starts ?? 0) + 1;
         return { upid: upid('start') };
       },
       awaitTask: async () => {
@@ -248,7 +270,9 @@ export class FakeWorld {
       },
       pollAgent: async ({ vm }) => {
         await this.enter('pollAgent');
-        return { ip: this.at(vm.vmid).ip, node: vm.node };
+        const asked = this.at(vm.vmid);
+        if (asked.silent) throw silentAgent(vm.vmid);
+        return { ip: asked.ip, node: asked.node ?? vm.node };
       },
       publishStatus: async ({ status, events }) => {
         await this.enter('publishStatus');
@@ -261,6 +285,7 @@ export class FakeWorld {
         const vms = [...this.vms.values()];
         return {
           vms: vms.map(({ vmid, name, specHash }) => ({ vmid, node: 'pv1-1', name, specHash })),
+          census: null,
         };
       },
       stopVm: async ({ vm, ownClone }) => {
@@ -296,8 +321,42 @@ export class FakeWorld {
         return { released };
       },
       probeProxies: () => Promise.reject(new Error('no prober in this world')),
+      watchVms: () => Promise.reject(new Error('nobody watches in this world')),
       checkNode: () => Promise.reject(new Error('no nodes in this world')),
       publishHealth: () => Promise.reject(new Error('no providers in this world')),
+      listSeeds: () => Promise.reject(new Error('no collection in this world')),
+      signalOrphan: () => Promise.reject(new Error('no collection in this world')),
+      publishOrphans: () => Promise.reject(new Error('no collection in this world')),
+    };
+  }
+
+  /** A fresh look at a VM that served, as facts/existing.ts promises it. */
+  private lookAt({ vmName, seedFile, isoStorage }: Plan): AllocateVmidResult {
+    const vm = this.vmNamed(vmName);
+    if (!vm) return { kind: 'gone' };
+    const node = vm.node ?? 'pv1-1';
+    if (this.deadNodes.has(node)) {
+      const facts: FailureFacts = { reason: 'Unreachable', scope: 'provider', node };
+      const message = `node ${node} of VM ${vm.vmid} does not answer`;
+      throw ApplicationFailure.create({
+        type: 'Transient',
+        message,
+        nonRetryable: true,
+        details: [facts],
+      });
+    }
+    const listed = this.seeds.has(seedFile) ? 'listed' : 'missing';
+    return {
+      kind: 'existing',
+      vmid: vm.vmid,
+      node,
+      power: vm.power,
+      ioError: vm.ioError === true,
+      lock: null,
+      tagged: vm.untagged !== true,
+      agentEnabled: vm.agentOff !== true,
+      seed: vm.configured ? listed : 'none',
+      isoStorage,
     };
   }
 
@@ -306,6 +365,16 @@ export class FakeWorld {
     if (!vm) throw new Error(`the fake world has no VM ${vmid}`);
     return vm;
   }
+}
+
+function silentAgent(vmid: number): ApplicationFailure {
+  const facts: FailureFacts = { reason: 'AgentSilent', scope: 'proxy', vmid };
+  return ApplicationFailure.create({
+    type: 'Transient',
+    message: `the guest agent of VM ${vmid} does not answer`,
+    nonRetryable: true,
+    details: [facts],
+  });
 }
 
 /** A wait inside a fake step that ends when `until` resolves or the step is cancelled, as `awaitTask` does. */

@@ -1,11 +1,15 @@
 /** `ProxyRecords` in memory: what the provider's steps read of Kubernetes. */
 import { parseProxy, type Proxy } from '../../api/proxy.ts';
 import type { ProxyRecords } from '../../activities/kubernetes/records.ts';
+import type { TakeSurvey } from '../../activities/kubernetes/survey.ts';
 import { transient } from '../../activities/providerError.ts';
 import type { ProxyRef } from '../../workflows/contract/proxy.ts';
 import { aRef } from './aPlan.ts';
 
 export interface MemoryRecords extends ProxyRecords {
+  survey: TakeSurvey;
+  /** resourceVersion that the next surveys answer with. */
+  version: string;
   put(proxy: Proxy): void;
   remove(ref: ProxyRef): void;
   /** As `kubectl delete` of an object with a finalizer. */
@@ -35,8 +39,17 @@ export function memoryRecords(): MemoryRecords {
   const notHere = (): never => {
     throw new Error('not part of the provider steps');
   };
-  return {
+  const records: MemoryRecords = {
     secrets,
+    version: '1000',
+    survey: () =>
+      Promise.resolve({
+        version: records.version,
+        proxies: [...proxies.values()].map(({ metadata, status }) => {
+          const { namespace, name, uid } = metadata;
+          return { ref: { namespace, name, uid }, leftovers: status.leftovers };
+        }),
+      }),
     put: (proxy) => void proxies.set(proxy.metadata.uid, proxy),
     remove: (ref) => void proxies.delete(ref.uid),
     markDeleting: (ref) => {
@@ -57,4 +70,5 @@ export function memoryRecords(): MemoryRecords {
     publishStatus: notHere,
     recordEvent: notHere,
   };
+  return records;
 }

@@ -17,6 +17,7 @@ import { startSimulator, type Simulator } from '../simulator/simulator.ts';
 import { newVm, type Vm } from '../simulator/cluster.ts';
 import { aPlan, aProviderConfig, aRef, testInstallation } from './aPlan.ts';
 import { aProxy, memoryRecords, type MemoryRecords } from './memoryRecords.ts';
+import { memoryAlarms } from './memoryAlarms.ts';
 import { recordingLog } from './recordingLog.ts';
 import { operatorToken, stepFixture, tokenSecret } from './stepFixture.ts';
 import { makeCa } from './tls.ts';
@@ -79,6 +80,7 @@ export async function startSteps(
   const { log, lines } = recordingLog();
   const clients = createProxmoxClients({ log, current: () => ({ providers: [provider] }) });
   const records = memoryRecords();
+  const alarms = memoryAlarms();
   const ref = options.ref ?? aRef();
   const proxy = aProxy({ metadata: { ...ref } });
   records.put(proxy);
@@ -87,6 +89,8 @@ export async function startSteps(
   const deps: StepDeps = {
     providers: clients,
     kubernetes: records,
+    survey: () => records.survey(),
+    alarms,
     installation: testInstallation,
     clock: { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal }) },
     pace: { taskMinMs: 5, taskMaxMs: 20, runningMs: 10, agentMs: 20, budgetScale: 1 },

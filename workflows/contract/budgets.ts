@@ -52,6 +52,31 @@ export const probesHeartbeatMs = 30 * second;
 /** A provider that no worker has served for this long has left: its workflow and its ProviderHealth end. */
 export const providerGoneMs = 10 * minute;
 
+/** How often the VMs of a provider are listed, and compared with the statuses. */
+export const watchRoundMs = 10 * second;
+/** Silence of that watch, after which another worker takes over. */
+export const watchHeartbeatMs = 1 * minute;
+/** How often the agent of a VM that runs is asked, and its Secret hashed (design §7). */
+export const agentRecheckMs = 10 * minute;
+/** The same while an agent that used to answer is silent. */
+export const agentSilenceCheckMs = 1 * minute;
+/** VMs that vanish again within this time are made again ever more slowly. */
+export const vanishedMemoryMs = 60 * minute;
+
+/** Pause before a VM that vanished for the n-th time within `vanishedMemoryMs` is made again: 0, 1, 2, 4 … 30 min. */
+export function vanishedRetryMs(times: number): number {
+  return times <= 1 ? 0 : Math.min(30 * minute, minute * 2 ** Math.min(times - 2, 10));
+}
+
+/** A difference the status still shows is told again this much after the n-th telling: 5, 10 … 60 min. */
+export function observedRetellMs(tellings: number): number {
+  return Math.min(60 * minute, 5 * minute * 2 ** Math.min(Math.max(0, tellings - 1), 10));
+}
+
+/** Time between two rounds of the collection of orphans; what nobody serves any more is not looked for after the other. */
+export const collectEveryMs = 5 * minute;
+export const orphansUnservedMs = 10 * minute;
+
 /** Retry of Transient failures by the workflow: 1, 2, 4 s … 5 min. */
 export const retryFirstMs = 1 * second;
 export const retryMaxMs = 5 * minute;

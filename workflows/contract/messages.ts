@@ -6,6 +6,7 @@ export const proxyWorkflowType = 'proxy';
 export const probesWorkflowType = 'probes';
 export const probesWorkflowId = 'probes-0';
 export const providerWorkflowType = 'provider';
+export const collectWorkflowType = 'collectOrphans';
 /** Queue of all workflows and of the steps that talk to Kubernetes only. */
 export const mainTaskQueue = 'egress-proxies';
 
@@ -16,6 +17,10 @@ export function proxyWorkflowId(uid: string): string {
 /** Workflow ID of one provider: it checks the nodes and publishes ProviderHealth. */
 export function providerWorkflowId(provider: string): string {
   return `provider-${provider}`;
+}
+/** ID of the Schedule that collects a provider's orphans; its runs have it in their ID, and the time after it. */
+export function collectScheduleId(provider: string): string {
+  return `gc-${provider}`;
 }
 /** Queue of a provider's short steps. */
 export function providerQueue(provider: string): string {
@@ -55,6 +60,12 @@ export interface DesiredChanged {
   deleting: boolean;
 }
 
+/** Signal `observed`: a VM of the Proxy is not as its status says. It only prompts a fresh look. */
+export interface Observed {
+  /** The Proxy that keeps the ip:port both claim, `<namespace>/<name>`; `null`: nobody disputes it any more. */
+  heldBy?: string | null;
+}
+
 /** A transition seen by `probeProxies`; ordered by activity run, then sequence. */
 export interface HealthSignal {
   run: string;
@@ -87,9 +98,15 @@ export interface ProxyWorkflowInput {
   carried?: unknown;
 }
 
+/** What the Schedule of a provider hands to each run of `collectOrphans`. */
+export interface CollectOrphansInput {
+  provider: string;
+}
+
 /** What a finished run leaves as its result. */
 export interface ProxyWorkflowResult {
-  outcome: 'Deleted' | 'ForceDeleted' | 'Gone';
+  /** `Collected`: the object was gone without a deletion this run had seen, and its VMs were orphans. */
+  outcome: 'Deleted' | 'ForceDeleted' | 'Gone' | 'Collected';
   /** What a forced deletion left behind, for the operator to remove. */
   left: {
     provider: string;

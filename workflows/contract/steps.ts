@@ -1,5 +1,12 @@
 /** The steps (activities) of the operator: names, inputs and results. Plain JSON, references and facts only. */
 import type { WaitKind } from './budgets.ts';
+import type {
+  Census,
+  ListSeedsInput,
+  ListSeedsResult,
+  PublishOrphansInput,
+  SignalOrphanInput,
+} from './collection.ts';
 import type { TargetReason } from './errors.ts';
 import type {
   DeletionPolicy,
@@ -106,6 +113,24 @@ export interface AllocateVmidInput {
   ownFreedVmids: number[];
   /** Disk keys recorded for a VM, by VMID; a VM lacking one is `incomplete`. */
   recordedDiskKeys: Record<string, string[]>;
+  /** Only a VM that is there is looked for: the answer is `existing`, `gone` or `stuck`. */
+  existingOnly?: true;
+}
+/** What a fresh look at a VM that served found (design §7). */
+export interface ExistingVm {
+  kind: 'existing';
+  vmid: number;
+  node: string;
+  power: PowerState;
+  /** QEMU stands still because its disk cannot be written or read. */
+  ioError: boolean;
+  lock: string | null;
+  tagged: boolean;
+  agentEnabled: boolean;
+  /** Our seed in its CD-ROM drive: not named there, there and listed, or named and not there (asked while stopped). */
+  seed: 'none' | 'listed' | 'missing';
+  /** Storage of that seed. */
+  isoStorage: string | null;
 }
 export type PowerState = 'running' | 'stopped' | 'paused' | 'hibernated' | 'unknown';
 export type AllocateVmidResult =
@@ -119,6 +144,9 @@ export type AllocateVmidResult =
   | { kind: 'cloning'; vmid: number; node: string; upid: string }
   | { kind: 'ours'; vmid: number; node: string; power: PowerState; seedAttached: boolean }
   | { kind: 'incomplete'; vmid: number; node: string }
+  | ExistingVm
+  /** No VM of ours has this name: the listing proves it. */
+  | { kind: 'gone' }
   | { kind: 'stuck'; vmid: number; node: string; lock: string; remedy: string };
 
 export interface CloneTemplateInput {
@@ -166,7 +194,15 @@ export interface MarkVmInput {
   /** The Proxy goes and the VM stays. */
   retained: boolean;
 }
-export type ConfigureVmInput = ConfigureForStartInput | MarkVmInput;
+/** What a VM that served may lack: tag, agent option, and a CD-ROM drive that names an image that is there. */
+export interface MendVmInput {
+  kind: 'mend';
+  ref: ProxyRef;
+  vm: VmRef;
+  /** The seed its drive names is lost: the drive is emptied. */
+  emptyDrive: boolean;
+}
+export type ConfigureVmInput = ConfigureForStartInput | MarkVmInput | MendVmInput;
 export interface ConfigureVmResult {
   changed: string[];
   /** `false`: there is no VM of ours (any more) to mark. */
@@ -179,11 +215,19 @@ export interface VmStepInput {
   vm: VmRef;
 }
 
+export interface PollAgentInput extends VmStepInput {
+  /** One question: silence is an answer, too (`AgentSilent`). */
+  once?: true;
+  /** Address so far, kept while it is among the best ones. */
+  previous?: string | null;
+}
+
 export interface AwaitTaskInput {
   provider: string;
   upid: string;
   kind: WaitKind;
-  vmid: number;
+  /** `null`: of a seed whose VM is gone. */
+  vmid: number | null;
 }
 export interface AwaitTaskResult {
   /** Count of `WARNINGS: n`; 0 for `OK`. Both are success. */
@@ -221,20 +265,24 @@ export type DestroyVmInput = StopVmInput;
 export type DestroyVmResult = { kind: 'gone' } | { kind: 'task'; node: string; upid: string };
 
 export interface DeleteSeedInput {
-  ref: ProxyRef;
+  /** `null`: its Proxy is known by the name of the seed only. */
+  ref: ProxyRef | null;
   provider: string;
   vmName: string;
   seedFile: string;
   node: string;
-  /** VMID the seed was made for; the VM there may have been renamed since. */
-  vmid: number;
+  /** VMID the seed was made for; the VM there may have been renamed since. `null`: not known. */
+  vmid: number | null;
   /** Storage it was uploaded to; `null`: the one the provider has now. */
   isoStorage: string | null;
+  /** It goes only while no Proxy of its UID exists, which is asked right before. */
+  orphan?: boolean;
 }
 export type DeleteSeedResult = { kind: 'gone' } | { kind: 'task'; upid: string };
 
 export interface ListManagedVmsInput {
-  ref: ProxyRef;
+  /** `null`: all VMs of ours on the provider, held against all Proxies. */
+  ref: ProxyRef | null;
   provider: string;
 }
 /** A VM that is provably ours and of this Proxy's UID (design §3), whatever spec it was made for. */
@@ -245,7 +293,10 @@ export interface ManagedVm {
   specHash: string;
 }
 export interface ListManagedVmsResult {
+  /** Of that one Proxy; empty without one. */
   vms: ManagedVm[];
+  /** Only without a `ref`. */
+  census: Census | null;
 }
 
 export interface PublishStatusInput {
@@ -307,6 +358,10 @@ export interface PublishHealthResult {
   recovered: string[];
 }
 
+export interface WatchVmsInput {
+  provider: string;
+}
+
 /** Every step by its name: activity type, label in the UI, log field and heading of the runbook. */
 export interface Steps {
   claimProxy(input: ClaimProxyInput): Promise<ClaimProxyResult>;
@@ -319,7 +374,7 @@ export interface Steps {
   startVm(input: VmStepInput): Promise<SubmitResult>;
   awaitTask(input: AwaitTaskInput): Promise<AwaitTaskResult>;
   awaitRunning(input: VmStepInput): Promise<AwaitRunningResult>;
-  pollAgent(input: VmStepInput): Promise<PollAgentResult>;
+  pollAgent(input: PollAgentInput): Promise<PollAgentResult>;
   publishStatus(input: PublishStatusInput): Promise<PublishStatusResult>;
   stopVm(input: StopVmInput): Promise<StopVmResult>;
   destroyVm(input: DestroyVmInput): Promise<DestroyVmResult>;
@@ -327,8 +382,12 @@ export interface Steps {
   releaseProxy(input: ReleaseProxyInput): Promise<ReleaseProxyResult>;
   listManagedVms(input: ListManagedVmsInput): Promise<ListManagedVmsResult>;
   probeProxies(): Promise<void>;
+  watchVms(input: WatchVmsInput): Promise<void>;
   checkNode(input: CheckNodeInput): Promise<CheckNodeResult>;
   publishHealth(input: PublishHealthInput): Promise<PublishHealthResult>;
+  listSeeds(input: ListSeedsInput): Promise<ListSeedsResult>;
+  signalOrphan(input: SignalOrphanInput): Promise<void>;
+  publishOrphans(input: PublishOrphansInput): Promise<void>;
 }
 export type StepName = keyof Steps;
 
@@ -359,7 +418,12 @@ export const stepTraits: Record<StepName, StepTraits> = {
   releaseProxy: { queue: 'main', effect: 'read', requests: 2 },
   listManagedVms: { queue: 'provider', effect: 'read', requests: 40 },
   probeProxies: { queue: 'main', effect: 'read', requests: 0 },
+  watchVms: { queue: 'wait', effect: 'read', requests: 0 },
   // Its requests share one bound of their own, `waitMs` of the call.
   checkNode: { queue: 'wait', effect: 'read', requests: 0 },
   publishHealth: { queue: 'main', effect: 'read', requests: 4 },
+  listSeeds: { queue: 'provider', effect: 'read', requests: 40 },
+  // A signal that is sent twice is heeded once.
+  signalOrphan: { queue: 'main', effect: 'read', requests: 2 },
+  publishOrphans: { queue: 'main', effect: 'read', requests: 20 },
 };

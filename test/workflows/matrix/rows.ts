@@ -66,6 +66,10 @@ export const rows: Record<MatrixStep, Row> = {
 
 /** Steps without a row, and why. */
 export const leftOut: Partial<Record<StepName, string>> = {
+  listSeeds: 'no step of a Proxy: it changes nothing, tested in steps/listSeeds.test.ts',
+  signalOrphan: 'no step of a Proxy: a signal, tested in steps/collections.test.ts',
+  publishOrphans:
+    'no step of a Proxy: it writes ProviderHealth, tested in steps/collections.test.ts',
   probeProxies:
     'no step of a Proxy: one long watcher of its own workflow, tested in steps/probeProxies.test.ts',
   checkNode: 'no step of a Proxy: it changes nothing, tested in steps/checkNode.test.ts',

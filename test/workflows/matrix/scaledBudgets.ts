@@ -38,6 +38,8 @@ export const temporalSilenceMs = 1_000;
 export const readRetryMs = { first: 25, max: 1_000 };
 export const probesHeartbeatMs = 2_000;
 export const providerGoneMs = 10_000;
+export const collectEveryMs = 10_000;
+export const orphansUnservedMs = 10_000;
 export const retryFirstMs = 25;
 export const retryMaxMs = 1_000;
 export const quickTries = 5;
@@ -75,6 +77,8 @@ export function retryDelayMs(failures: number): number {
   readRetryMs,
   probesHeartbeatMs,
   providerGoneMs,
+  collectEveryMs,
+  orphansUnservedMs,
   retryFirstMs,
   retryMaxMs,
   quickTries,

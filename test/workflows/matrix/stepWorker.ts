@@ -11,10 +11,21 @@ import type { ProxmoxApi } from '../../../activities/proxmox/api.ts';
 import { createProxmoxClients } from '../../../activities/proxmox/clients.ts';
 import type { StepName, Steps } from '../../../workflows/contract/steps.ts';
 import { aProviderConfig, testInstallation } from '../../support/aPlan.ts';
+import { memoryAlarms } from '../../support/memoryAlarms.ts';
 import { recordingLog } from '../../support/recordingLog.ts';
 import { machines, vmidRange, type World } from './world.ts';
 
-export type MatrixStep = Exclude<StepName, 'probeProxies' | 'checkNode' | 'publishHealth'>;
+/** Steps that a Proxy's own workflow runs; rows.ts says why the others are left out. */
+export type MatrixStep = Exclude<
+  StepName,
+  | 'probeProxies'
+  | 'checkNode'
+  | 'publishHealth'
+  | 'listSeeds'
+  | 'signalOrphan'
+  | 'publishOrphans'
+  | 'watchVms'
+>;
 
 export interface StepWorker {
   run(step: MatrixStep, input: unknown): Promise<unknown>;
@@ -60,6 +71,8 @@ export function createStepWorker(
       api: (name, call) => freezable(clients.api(name, call), atWrite),
     },
     kubernetes: records,
+    survey: () => Promise.reject(new Error('no survey in this world')),
+    alarms: memoryAlarms(),
     installation: testInstallation,
     clock: { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal }) },
     pace: { taskMinMs: 5, taskMaxMs: 50, runningMs: 25, agentMs: 50, budgetScale: 1 },

@@ -1,0 +1,155 @@
+/** All VMs of ours on a provider, held against all Proxies (design §7). VMs are listed first, Proxies second. */
+import type { StepContext, StepDeps } from '../deps.ts';
+import type { Survey } from '../kubernetes/survey.ts';
+import { isNotFound, transient } from '../providerError.ts';
+import type { ProxmoxApi, VmRow } from '../proxmox/api.ts';
+import { parseVmName } from '../vm/identity.ts';
+import { keptBecause, ownedBy, ownerOf, type Collector, type SeenVm } from '../vm/orphan.ts';
+import { hibernationLock } from '../vm/state.ts';
+import { installationHex } from '../vm/identity.ts';
+import type {
+  Census,
+  CollectionSettings,
+  OrphanVm,
+  SettledLeftover,
+} from '../../workflows/contract/collection.ts';
+import { proveListing } from './cluster.ts';
+
+/**
+ * Complete or an error: throws Transient `ListingIncomplete` without the rights, `KubernetesUnavailable`, and what the
+ * reading of a config throws: an orphan on a silent node is read in a later round.
+ */
+export async function takeCensus(
+  deps: StepDeps,
+  context: StepContext,
+  provider: string,
+): Promise<Census> {
+  const api = deps.providers.api(provider, context.call);
+  const rows = await api.listVms();
+  await proveListing(deps, api, provider, '/vms');
+  const survey = await deps.survey();
+  const alarm = await deps.alarms.read(provider);
+  const named = rows.filter((row) => hasOurName(row, deps.installation));
+  const orphans: OrphanVm[] = [];
+  for (const row of named) {
+    if (belongsTo(row.name, survey)) continue;
+    const seen = await seenVm(api, row);
+    const orphan = seen === null ? null : orphanOf(deps.installation, seen, survey);
+    if (orphan !== null) orphans.push(orphan);
+  }
+  const leftovers = await settledLeftovers(deps, api, provider, rows, survey);
+  const counts = { vms: rows.length, managed: named.length, orphans: orphans.length };
+  context.log.debug(counts, 'proxmox vms held against the proxies');
+  return {
+    settings: settingsOf(deps, provider),
+    managed: named.length,
+    orphans,
+    leftovers,
+    listVersion: survey.version,
+    alarm: alarm?.id ?? null,
+  };
+}
+
+/** The `gc` block in force. Throws Transient `ProviderUnknown`. */
+export function settingsOf(deps: StepDeps, provider: string): CollectionSettings {
+  const { gc, confirmAbsence, requestTimeoutSeconds } = deps.providers.config(provider).proxmox;
+  return {
+    mode: gc.mode,
+    graceMs: gc.graceMinutes * 60_000,
+    confirmAbsence,
+    requestBoundMs: requestTimeoutSeconds * 1_000,
+  };
+}
+
+/** A Proxy of that UID exists, as far as the name of a VM or seed tells: its first eight digits. */
+export function belongsTo(vmName: string | undefined, { proxies }: Survey): boolean {
+  const prefix = parseVmName(vmName ?? '')?.uidPrefix;
+  return (
+    prefix !== undefined && proxies.some(({ ref }) => ref.uid.toLowerCase().startsWith(prefix))
+  );
+}
+
+/** A row's name is a hint: it decides which configs are read, and the config decides the rest. */
+function hasOurName({ type, name, template }: VmRow, { hex, also }: Collector): boolean {
+  const parts = parseVmName(name ?? '');
+  if (parts === null || type !== 'qemu' || template === true) return false;
+  return [hex, ...also.map(installationHex)].includes(parts.installationHex);
+}
+
+function orphanOf(collector: Collector, seen: SeenVm, survey: Survey): OrphanVm | null {
+  const owned = ownedBy(collector, seen);
+  if (owned === null || belongsTo(owned.name, survey)) return null;
+  const { vmid, node } = seen;
+  const owner = ownerOf(owned.mark);
+  const nobody = { namespace: '', name: owned.parts.slug, uid: owned.mark.uid.toLowerCase() };
+  return {
+    vmid,
+    node,
+    name: owned.name,
+    owner: owner ?? nobody,
+    kept: owner === null ? 'its mark names no Proxy' : keptBecause(seen, owned),
+  };
+}
+
+/** `null` when it is not there any more. */
+async function seenVm(api: ProxmoxApi, { vmid, node, type }: VmRow): Promise<SeenVm | null> {
+  try {
+    const { values } = await api.getVmConfig(node, vmid);
+    return { vmid, node, type, values };
+  } catch (error) {
+    if (isNotFound(error)) return null;
+    throw error;
+  }
+}
+
+/** Leftovers of Proxies that exist: of a VMID that nobody holds any more, and of one that was unlocked. */
+async function settledLeftovers(
+  deps: StepDeps,
+  api: ProxmoxApi,
+  provider: string,
+  rows: readonly VmRow[],
+  { proxies }: Survey,
+): Promise<SettledLeftover[]> {
+  const settled: SettledLeftover[] = [];
+  for (const { ref: owner, leftovers } of proxies) {
+    for (const { vmid } of leftovers.filter((one) => one.provider === provider)) {
+      const row = rows.find((candidate) => candidate.vmid === vmid);
+      const seen = row === undefined ? null : await seenVm(api, row);
+      const state = seen === null ? 'gone' : stateOf(deps.installation, seen, owner.uid);
+      if (state !== null) settled.push({ owner, vmid, state });
+    }
+  }
+  return settled;
+}
+
+/** `null`: as it was. A bare placeholder has no name, so nothing says that it is ours. */
+function stateOf(collector: Collector, seen: SeenVm, uid: string): 'gone' | 'free' | null {
+  const { name, lock } = seen.values;
+  if (name === undefined) return null;
+  const owned = ownedBy(collector, seen);
+  if (owned === null || owned.mark.uid.toLowerCase() !== uid.toLowerCase()) return 'gone';
+  return lock === undefined || lock === hibernationLock ? 'free' : null;
+}
+
+/** Leftovers that the whole provider may have (design §5). */
+export const maxLeftovers = 3;
+
+/** Throws Transient `VmLeftover` when so many VMIDs of the provider are given up that one more is too many. */
+export async function requireLeftoverPlace(
+  deps: StepDeps,
+  provider: string,
+  found: { vmid: number; node: string; lock: string; remedy: string },
+): Promise<void> {
+  const { proxies } = await deps.survey();
+  const given = proxies.flatMap(({ leftovers }) =>
+    leftovers.filter((one) => one.provider === provider && one.vmid !== found.vmid),
+  );
+  if (given.length < maxLeftovers) return;
+  const { vmid, node, lock, remedy } = found;
+  const list = given.map((one) => `${one.vmid} on ${one.node}`).join(', ');
+  throw transient(
+    'VmLeftover',
+    `VM ${vmid} on ${node} is locked (${lock}), and ${given.length} VMIDs of provider ${provider} were given up already (${list}), which is the limit; ${remedy}`,
+    { scope: 'provider', provider, vmid, node, lock, remedy },
+  );
+}

@@ -1,0 +1,57 @@
+/** Shows the collection of orphans in the ProviderHealth: `status.orphans` and Events. */
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { apiVersion, group, version } from '../../api/proxy.ts';
+import { providerHealthKind, providerHealthPlural } from '../../api/providerHealth.ts';
+import type { OrphanBoard } from '../publishOrphans.ts';
+import type { KubernetesAnswer, KubernetesClient, KubernetesRequest } from './client.ts';
+import { sendEvent } from './events.ts';
+import { refused, unanswered, type Attempt } from './failure.ts';
+
+const collection = `/apis/${group}/${version}/${providerHealthPlural}`;
+const identified = z.object({ metadata: z.object({ uid: z.string() }) });
+
+/** Makes the object where there is none. An Event that could not be recorded is a line in the log, no more. */
+export function showOrphans(client: KubernetesClient, log: Logger): OrphanBoard['show'] {
+  return async (provider, shown, events) => {
+    const attempt: Attempt = {
+      verb: 'patch',
+      object: `status of ProviderHealth ${provider}`,
+      rule: 'providerhealths/status: patch',
+    };
+    const patch: KubernetesRequest = {
+      method: 'PATCH',
+      path: `${collection}/${provider}/status`,
+      body: { status: { orphans: shown } },
+    };
+    let answer = await ask(client, attempt, patch);
+    if (answer.status === 404) {
+      const body = { apiVersion, kind: providerHealthKind, metadata: { name: provider } };
+      await ask(client, attempt, { method: 'POST', path: collection, body });
+      answer = await ask(client, attempt, patch);
+    }
+    if (answer.status !== 200) throw refused(attempt, answer);
+    const { uid } = identified.parse(answer.body).metadata;
+    const about = { kind: providerHealthKind, namespace: null, name: provider, uid };
+    for (const event of events) {
+      try {
+        await sendEvent(client, about, event, hostname(), new Date());
+      } catch (error) {
+        log.warn({ err: error, provider, reason: event.reason }, 'event not recorded');
+      }
+    }
+  };
+}
+
+async function ask(
+  client: KubernetesClient,
+  attempt: Attempt,
+  request: KubernetesRequest,
+): Promise<KubernetesAnswer> {
+  try {
+    return await client.send(request);
+  } catch (error) {
+    throw unanswered(attempt, error);
+  }
+}

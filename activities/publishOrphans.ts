@@ -1,0 +1,52 @@
+/** Shows what a round of the collection found: log, Events and status of the ProviderHealth, metric. */
+import type { PublishOrphansInput } from '../workflows/contract/collection.ts';
+import type { ProxyEvent } from '../workflows/contract/proxy.ts';
+import type { Step } from './deps.ts';
+
+/** What a ProviderHealth shows of the collection, `status.orphans`. */
+export interface ShownOrphans {
+  vms: number;
+  seeds: number;
+  leftovers: number;
+  /** Id of the alarm that holds everything up. */
+  alarm: string | null;
+  /** The alarm, or why the last round could not look. */
+  message: string;
+  /** RFC 3339. */
+  lastRound: string;
+}
+
+/** Where the collection is shown. */
+export interface OrphanBoard {
+  /** Throws Transient `KubernetesUnavailable`. */
+  show(provider: string, shown: ShownOrphans, events: readonly ProxyEvent[]): Promise<void>;
+  /** The gauge; `null` takes the provider out of it. */
+  count(provider: string, counts: { vm: number; seed: number; leftover: number } | null): void;
+  /** Removes the Schedule of a provider that nobody serves; no failure when there is none. */
+  dropSchedule(provider: string): Promise<void>;
+}
+
+/** The step over a board. Repeated, it shows the same; an Event that is told twice counts twice. */
+export function publishOrphans(board: OrphanBoard): Step<PublishOrphansInput, void> {
+  return async (deps, context, input) => {
+    const { provider, vms, seeds, leftovers, alarm, problem, events, ended } = input;
+    const { log } = context;
+    if (ended) {
+      board.count(provider, null);
+      await board.dropSchedule(provider);
+      log.info({ provider }, 'collection of orphans ends with its provider');
+      return;
+    }
+    for (const { type, reason, message } of events) {
+      if (type === 'Warning') log.warn({ provider, reason }, `collection: ${message}`);
+      else log.info({ provider, reason }, `collection: ${message}`);
+    }
+    const counts = { vm: vms, seed: seeds, leftover: leftovers };
+    if (problem === null) board.count(provider, counts);
+    const lastRound = new Date(deps.clock.now()).toISOString();
+    const message = problem ?? alarm?.message ?? '';
+    const shown = { vms, seeds, leftovers, alarm: alarm?.id ?? null, message, lastRound };
+    await board.show(provider, shown, events);
+    log.debug({ provider, ...counts, alarm: alarm?.id, problem }, 'collection round');
+  };
+}
