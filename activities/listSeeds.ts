@@ -1,7 +1,7 @@
 /** Lists the seeds of ours that belong to no Proxy and no VM, on every node of the provider. Changes nothing. */
 import type { Step, StepDeps } from './deps.ts';
 import { belongsTo, settingsOf } from './facts/census.ts';
-import { proveListing } from './facts/cluster.ts';
+import { proveRights } from './facts/cluster.ts';
 import { lockHolder } from './facts/locks.ts';
 import { vmAt } from './facts/vms.ts';
 import { isNotFound, isOutOfReach } from './providerError.ts';
@@ -32,7 +32,7 @@ export const listSeeds: Step<ListSeedsInput, ListSeedsResult> = async (deps, con
   const { isoStorage: storage, nodes } = deps.providers.config(provider).proxmox;
   const { shelves, silentNodes } = await readShelves(deps, api, nodes, storage);
   const rows = await api.listVms();
-  await proveListing(deps, api, provider, '/vms');
+  await proveRights(api, provider, '/vms');
   const survey = await deps.survey();
   const orphans: OrphanSeed[] = [];
   for (const shelf of shelves) {
@@ -96,7 +96,7 @@ async function holderOf(
   api: ProxmoxApi,
   rows: readonly VmRow[],
   { node, shared }: Shelf,
-  seed: { storage: string; file: string; uidPrefix: string },
+  seed: { storage: string; file: string; vmName: string; uidPrefix: string },
   { knownVmids }: ListSeedsInput,
 ): Promise<string | null> {
   const volid = seedVolidFor(seed.storage, seed.file);
@@ -105,7 +105,7 @@ async function holderOf(
     if (row.type !== 'qemu') continue;
     const here = shared || row.node === node;
     if (!here && !known.includes(row.vmid)) continue;
-    const why = await needOf(api, row, volid, known.includes(row.vmid));
+    const why = await needOf(api, row, volid, seed.vmName, known.includes(row.vmid));
     if (why !== null) return why;
   }
   return null;
@@ -116,6 +116,7 @@ async function needOf(
   api: ProxmoxApi,
   row: VmRow,
   volid: string,
+  vmName: string,
   known: boolean,
 ): Promise<string | null> {
   try {
@@ -124,6 +125,7 @@ async function needOf(
       return `${vmAt(row)} names it`;
     }
     const { name, lock } = values;
+    if (name === vmName) return `${vmAt(row)} has its name`;
     if (name !== undefined && !(known && lock !== undefined)) return null;
     if (known) return `${vmAt(row)} is not finished, and its VMID was that of the seed's VM`;
     if (lock === undefined || !isTaskLock(lock)) return null;

@@ -1,23 +1,22 @@
 /** All VMs of ours on a provider, held against all Proxies (design §7). VMs are listed first, Proxies second. */
 import type { StepContext, StepDeps } from '../deps.ts';
 import type { Survey } from '../kubernetes/survey.ts';
-import { isNotFound, transient } from '../providerError.ts';
+import { isNotFound, isOutOfReach, transient } from '../providerError.ts';
 import type { ProxmoxApi, VmRow } from '../proxmox/api.ts';
-import { parseVmName } from '../vm/identity.ts';
+import { installationHex, parseVmName } from '../vm/identity.ts';
 import { keptBecause, ownedBy, ownerOf, type Collector, type SeenVm } from '../vm/orphan.ts';
 import { hibernationLock } from '../vm/state.ts';
-import { installationHex } from '../vm/identity.ts';
 import type {
   Census,
   CollectionSettings,
   OrphanVm,
   SettledLeftover,
 } from '../../workflows/contract/collection.ts';
-import { proveListing } from './cluster.ts';
+import { proveRights } from './cluster.ts';
 
 /**
- * Complete or an error: throws Transient `ListingIncomplete` without the rights, `KubernetesUnavailable`, and what the
- * reading of a config throws: an orphan on a silent node is read in a later round.
+ * Complete but for nodes that do not answer, or an error: throws Transient `ListingIncomplete` without the rights,
+ * `KubernetesUnavailable`, and what the reading of a config throws.
  */
 export async function takeCensus(
   deps: StepDeps,
@@ -26,14 +25,14 @@ export async function takeCensus(
 ): Promise<Census> {
   const api = deps.providers.api(provider, context.call);
   const rows = await api.listVms();
-  await proveListing(deps, api, provider, '/vms');
+  await proveRights(api, provider, '/vms');
   const survey = await deps.survey();
   const alarm = await deps.alarms.read(provider);
   const named = rows.filter((row) => hasOurName(row, deps.installation));
   const orphans: OrphanVm[] = [];
   for (const row of named) {
     if (belongsTo(row.name, survey)) continue;
-    const seen = await seenVm(api, row);
+    const seen = await readableVm(api, row);
     const orphan = seen === null ? null : orphanOf(deps.installation, seen, survey);
     if (orphan !== null) orphans.push(orphan);
   }
@@ -102,6 +101,16 @@ async function seenVm(api: ProxmoxApi, { vmid, node, type }: VmRow): Promise<See
   }
 }
 
+/** `null` also when its node does not answer: a later round reads it. */
+async function readableVm(api: ProxmoxApi, row: VmRow): Promise<SeenVm | null> {
+  try {
+    return await seenVm(api, row);
+  } catch (error) {
+    if (isOutOfReach(error)) return null;
+    throw error;
+  }
+}
+
 /** Leftovers of Proxies that exist: of a VMID that nobody holds any more, and of one that was unlocked. */
 async function settledLeftovers(
   deps: StepDeps,
@@ -114,20 +123,25 @@ async function settledLeftovers(
   for (const { ref: owner, leftovers } of proxies) {
     for (const { vmid } of leftovers.filter((one) => one.provider === provider)) {
       const row = rows.find((candidate) => candidate.vmid === vmid);
-      const seen = row === undefined ? null : await seenVm(api, row);
-      const state = seen === null ? 'gone' : stateOf(deps.installation, seen, owner.uid);
+      const state = row === undefined ? 'gone' : await leftoverState(deps, api, row, owner.uid);
       if (state !== null) settled.push({ owner, vmid, state });
     }
   }
   return settled;
 }
 
-/** `null`: as it was. A bare placeholder has no name, so nothing says that it is ours. */
-function stateOf(collector: Collector, seen: SeenVm, uid: string): 'gone' | 'free' | null {
-  const { name, lock } = seen.values;
-  if (name === undefined) return null;
-  const owned = ownedBy(collector, seen);
+/** `null`: as it was, or not to be read. A bare placeholder has no name, so nothing says that it is ours. */
+async function leftoverState(
+  { installation }: StepDeps,
+  api: ProxmoxApi,
+  row: VmRow,
+  uid: string,
+): Promise<SettledLeftover['state'] | null> {
+  const seen = await readableVm(api, row);
+  if (seen?.values.name === undefined) return null;
+  const owned = ownedBy(installation, seen);
   if (owned === null || owned.mark.uid.toLowerCase() !== uid.toLowerCase()) return 'gone';
+  const { lock } = seen.values;
   return lock === undefined || lock === hibernationLock ? 'free' : null;
 }
 

@@ -1,18 +1,44 @@
 /** What the cluster as a whole must be like before something is concluded from it. */
+import type { StepDeps } from '../deps.ts';
 import type { NodeRow, ProxmoxApi } from '../proxmox/api.ts';
 import { transient } from '../providerError.ts';
 
 /**
- * Throws unless the token sees the VMs under `path` (`/vms`, `/vms/<vmid>`): the listing omits the others without a
+ * Throws Transient `MassAbsence` while that alarm of the provider stands and nobody has confirmed it: what is missing then
+ * may be there (design §7). Throws unless the token sees the VMs under `path` (`/vms`, `/vms/<vmid>`): the listing omits the others without a
  * word (pve/README 21), so without this right a missing row proves nothing.
  */
-export async function proveListing(api: ProxmoxApi, provider: string, path: string): Promise<void> {
+export async function proveListing(
+  deps: StepDeps,
+  api: ProxmoxApi,
+  provider: string,
+  path: string,
+): Promise<void> {
+  await requireNoAlarm(deps, provider);
+  await proveRights(api, provider, path);
+}
+
+/** The second half of that alone: for who does nothing about what is missing. */
+export async function proveRights(api: ProxmoxApi, provider: string, path: string): Promise<void> {
   const privileges = await api.getPermissions(path);
   if (privileges.has('VM.Audit')) return;
   const remedy = 'pveum role modify ProxyOperator --append 1 --privs "VM.Audit"';
   throw transient(
     'ListingIncomplete',
     `provider ${provider}: the token has no VM.Audit on ${path}, so VMs missing from the listing may exist; ${remedy}`,
+    { scope: 'provider', provider, remedy },
+  );
+}
+
+async function requireNoAlarm({ alarms, providers }: StepDeps, provider: string): Promise<void> {
+  const alarm = await alarms.read(provider);
+  if (alarm === null) return;
+  const { confirmAbsence } = providers.config(provider).proxmox;
+  if (confirmAbsence === alarm.id) return;
+  const remedy = `bring the VMs back, or confirm that they are gone: confirmAbsence: ${alarm.id} in the providers config`;
+  throw transient(
+    'MassAbsence',
+    `provider ${provider}: ${alarm.message} (alarm ${alarm.id}, since ${alarm.since}), so nothing is concluded from a missing VM; ${remedy}`,
     { scope: 'provider', provider, remedy },
   );
 }
