@@ -5,7 +5,7 @@ import { findRow, leftAlone } from './facts/removal.ts';
 import { claimOf, findOurVm, ownershipOf, readConfig, vmAt, type OurVm } from './facts/vms.ts';
 import { transient } from './providerError.ts';
 import type { ProxmoxApi, VmConfig } from './proxmox/api.ts';
-import { configChanges, vmTag } from './vm/hardware.ts';
+import { agentIsEnabled, configChanges, vmTag } from './vm/hardware.ts';
 import { mergeMark, parseMark, seedVolidFor, type Mark } from './vm/identity.ts';
 import { hasProcess } from './vm/state.ts';
 import type {
@@ -13,6 +13,7 @@ import type {
   ConfigureVmInput,
   ConfigureVmResult,
   MarkVmInput,
+  MendVmInput,
 } from '../workflows/contract/steps.ts';
 
 /** Keys to set and to remove; a write without any is not sent. */
@@ -27,7 +28,7 @@ interface Changes {
  * `WaitingForLock`, `ConfigChanged`.
  */
 export const configureVm: Step<ConfigureVmInput, ConfigureVmResult> = (deps, context, input) =>
-  input.kind === 'mark' ? mark(deps, context, input) : configure(deps, context, input);
+  input.kind === 'start' ? configure(deps, context, input) : label(deps, context, input);
 
 async function configure(
   deps: StepDeps,
@@ -48,14 +49,14 @@ async function configure(
 }
 
 /** A VM that is proven gone, or none of ours, has no mark to keep: it is left alone. */
-async function mark(
+async function label(
   deps: StepDeps,
   context: StepContext,
-  input: MarkVmInput,
+  input: MarkVmInput | MendVmInput,
 ): Promise<ConfigureVmResult> {
-  const { ref, vm, deletionPolicy, retained } = input;
+  const { ref, vm } = input;
   const api = deps.providers.api(vm.provider, context.call);
-  const row = await findRow(api, input);
+  const row = await findRow(deps, api, input);
   if (row === null) return { changed: [], found: false };
   if (row.type !== 'qemu') {
     leftAlone(context, row, 'container', row.name ?? null);
@@ -73,13 +74,26 @@ async function mark(
   requireUnlocked({ vmid, node, lock: lock ?? null });
   const wanted: Mark = {
     ...known,
-    managed: retained ? 'retained' : 'true',
+    ...(input.kind === 'mark' ? policyOf(input) : {}),
     uid: ref.uid,
     installation: deps.installation.id,
     proxy: `${ref.namespace}/${ref.name}`,
-    deletionPolicy,
   };
-  return write(context, api, row, config, labelChanges(config, wanted));
+  const changes = labelChanges(config, wanted);
+  if (input.kind === 'mend') Object.assign(changes.set, mending(config, input));
+  return write(context, api, row, config, changes);
+}
+
+function policyOf({ retained, deletionPolicy }: MarkVmInput): Partial<Mark> {
+  return { managed: retained ? 'retained' : 'true', deletionPolicy };
+}
+
+/** A VM that runs takes in the agent option at its next start; until then it is pending (pve/README 28). */
+function mending({ values }: VmConfig, { emptyDrive }: MendVmInput): Record<string, string> {
+  return {
+    ...(agentIsEnabled(values.agent) ? {} : { agent: '1' }),
+    ...(emptyDrive ? { ide2: 'none,media=cdrom' } : {}),
+  };
 }
 
 async function write(

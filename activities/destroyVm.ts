@@ -28,7 +28,7 @@ import type { DestroyVmInput, DestroyVmResult } from '../workflows/contract/step
 export const destroyVm: Step<DestroyVmInput, DestroyVmResult> = async (deps, context, input) => {
   const { provider } = input.vm;
   const api = deps.providers.api(provider, context.call);
-  const row = await findRow(api, input);
+  const row = await findRow(deps, api, input);
   if (row === null) {
     context.log.debug('proxmox vm already gone');
     return { kind: 'gone' };

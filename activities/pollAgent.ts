@@ -1,20 +1,21 @@
 /** One look at the guest agent for the VM's address. Not there yet is said by `NotYet`: the poll is a retry. */
 import type { Step, StepContext, StepDeps } from './deps.ts';
 import { exclusively } from './facts/exclusive.ts';
-import { findOurVm, vmAt, type OurVm } from './facts/vms.ts';
+import { findOurVm, statusFields, vmAt, type OurVm } from './facts/vms.ts';
 import { NotYet, ProviderError, transient } from './providerError.ts';
 import type { AgentInterface, ProxmoxApi } from './proxmox/api.ts';
 import { chooseAddress } from './vm/address.ts';
-import { netMac } from './vm/hardware.ts';
+import { agentIsEnabled, netMac } from './vm/hardware.ts';
+import { parseMark } from './vm/identity.ts';
 import { hasProcess } from './vm/state.ts';
 import { waitBudgets } from '../workflows/contract/budgets.ts';
-import type { PollAgentResult, VmStepInput } from '../workflows/contract/steps.ts';
+import type { PollAgentInput, PollAgentResult } from '../workflows/contract/steps.ts';
 
 /**
  * Throws NotYet while the guest boots; Transient `AgentSilent` when its agent is off or 10 minutes have passed since
  * the first poll, `AddressAmbiguous`, and `VmStopped` (goBack).
  */
-export const pollAgent: Step<VmStepInput, PollAgentResult> = async (deps, context, input) => {
+export const pollAgent: Step<PollAgentInput, PollAgentResult> = async (deps, context, input) => {
   const { ref, plan, vm } = input;
   const api = deps.providers.api(plan.provider, context.call);
   const found = await findOurVm(deps, api, ref, vm);
@@ -25,24 +26,27 @@ export const pollAgent: Step<VmStepInput, PollAgentResult> = async (deps, contex
   }
   requireAgent(found);
   const answer = await askAgent(deps, context, api, plan.provider, found);
-  if (answer === null) throw notYet(deps, context, found, 'its guest agent does not answer yet');
+  if (answer === null) {
+    throw notYet(deps, context, input, found, 'its guest agent does not answer yet');
+  }
   context.log.trace({ interfaces: answer }, 'proxmox guest agent answered');
   const policy = deps.providers.config(plan.provider).proxmox.address;
   const mac = netMac(found.config.values.net0 ?? '');
-  const choice = chooseAddress(answer, mac, policy);
+  const choice = chooseAddress(answer, mac, policy, input.previous ?? null);
   if (choice.kind === 'ambiguous') throw ambiguous(found, mac, choice.candidates);
   if (choice.kind === 'none') {
-    throw notYet(deps, context, found, 'the guest has no usable address yet');
+    throw notYet(deps, context, input, found, 'the guest has no usable address yet');
   }
-  context.log.debug({ ip: choice.ip, node, power: found.power }, 'proxmox vm fetched');
+  const uid = parseMark(found.config.values.description ?? '')?.uid;
+  const fetched = { ip: choice.ip, node, uid, ...statusFields(found) };
+  context.log.debug(fetched, 'proxmox vm fetched');
   return { ip: choice.ip, node };
 };
 
 /** Enabling it later helps only after a stop and a start (api-facts 5.22). */
 function requireAgent(vm: OurVm): void {
   const { vmid, node } = vm;
-  const enabled = /^(?:enabled=)?(?:1|on|yes|true)\b/i.test(vm.config.values.agent ?? '');
-  if (enabled) return;
+  if (agentIsEnabled(vm.config.values.agent)) return;
   const remedy = `qm set ${vmid} --agent 1, then stop and start the VM`;
   throw transient(
     'AgentSilent',
@@ -75,20 +79,23 @@ async function askAgent(
   });
 }
 
-function notYet(deps: StepDeps, context: StepContext, vm: OurVm, why: string): Error {
+function notYet(
+  deps: StepDeps,
+  context: StepContext,
+  { once }: PollAgentInput,
+  vm: OurVm,
+  why: string,
+): Error {
   const waitedMs = deps.clock.now() - context.scheduledAtMs;
-  if (waitedMs < waitBudgets.agent * deps.pace.budgetScale) {
+  if (once !== true && waitedMs < waitBudgets.agent * deps.pace.budgetScale) {
     return new NotYet(`${vmAt(vm)}: ${why}`, deps.pace.agentMs);
   }
   const { vmid, node } = vm;
   const remedy =
     `on the guest (qm terminal ${vmid} on ${node}) look at systemctl status qemu-guest-agent and ` +
     '/var/log/cloud-init-output.log; its network needs DHCP and, unless the template has the agent, the internet';
-  return transient(
-    'AgentSilent',
-    `${vmAt(vm)}: ${why}, ${waitBudgets.agent / 60_000} min after it began to run; ${remedy}`,
-    { vmid, node, remedy },
-  );
+  const since = once === true ? '' : `, ${waitBudgets.agent / 60_000} min after it began to run`;
+  return transient('AgentSilent', `${vmAt(vm)}: ${why}${since}; ${remedy}`, { vmid, node, remedy });
 }
 
 function ambiguous(vm: OurVm, mac: string | null, candidates: readonly string[]): Error {

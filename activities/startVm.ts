@@ -1,10 +1,10 @@
-/** Starts the VM. */
+/** Makes the VM run: starts it, or lets it go on where it was paused. */
 import type { Step } from './deps.ts';
 import { isRunning } from './facts/tasks.ts';
 import { findOurVm, vmAt, type OurVm } from './facts/vms.ts';
 import { transient } from './providerError.ts';
 import type { TaskRow } from './proxmox/api.ts';
-import { hasProcess, hibernationLock } from './vm/state.ts';
+import { hibernationLock } from './vm/state.ts';
 import { startAfterStopMs } from '../workflows/contract/budgets.ts';
 import type { SubmitResult, VmStepInput } from '../workflows/contract/steps.ts';
 
@@ -19,11 +19,15 @@ export const startVm: Step<VmStepInput, SubmitResult> = async (deps, context, in
   const { ref, plan, vm } = input;
   const api = deps.providers.api(plan.provider, context.call);
   const found = await findOurVm(deps, api, ref, vm);
-  if (hasProcess(found.power)) return { upid: null };
   const { vmid, node, lock } = found;
+  if (found.power === 'running') return { upid: null };
   if (lock !== null && lock !== hibernationLock) {
     const message = `${vmAt(found)} is locked (${lock}); waiting`;
     throw transient('WaitingForLock', message, { vmid, node, lock, goBack: true });
+  }
+  if (found.power === 'paused') {
+    context.heartbeat();
+    return { upid: await api.resume(node, vmid) };
   }
   const nowMs = deps.clock.now();
   const since = Math.floor((nowMs - startAfterStopMs - stopMayTakeMs) / 1_000);

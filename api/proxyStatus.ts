@@ -1,6 +1,6 @@
 /** `status` of a Proxy as stored: what `publishStatus` writes (workflows/contract/proxy.ts) plus the times of conditions. */
 import { z } from 'zod';
-import { phases } from '../workflows/contract/proxy.ts';
+import { phases, vmPowers } from '../workflows/contract/proxy.ts';
 import { conditionsSchema } from './conditions.ts';
 import { kubernetes } from './validation.ts';
 
@@ -38,6 +38,11 @@ export const proxyStatusSchema = z
     providerID: text('vms/<vmid>/<name> of the VM that serves.'),
     vmid: integer('VMID of the VM that serves.'),
     node: text('Node the VM runs on.'),
+    power: z
+      .enum(vmPowers)
+      .nullable()
+      .default(null)
+      .describe('Power of the VM as last looked at; unreachable: its node does not answer.'),
     vmName: text('Name of the VM on Proxmox.'),
     workflowID: text('ID of the Temporal workflow that looks after this Proxy.'),
     specHash: text('Hash of the spec the serving VM was made from.'),
@@ -68,6 +73,6 @@ export const proxyStatusSchema = z
       .record(z.string(), z.number())
       .default({})
       .describe('Seconds each step of the last provisioning took.'),
-    conditions: conditionsSchema.describe('Ready, Provisioned, Healthy, Reconciling and Stalled.'),
+    conditions: conditionsSchema.describe('Ready, Provisioned, Healthy, Reconciling and Stalled; AgentReachable once the agent was asked, CloudInitAvailable while it is not.'),
   })
   .describe('What the operator found and did; written by the operator only.');

@@ -12,7 +12,9 @@ import {
   providerWorkflowType,
   proxyWorkflowId,
   signalNames,
+  type DesiredChanged,
   type HealthSignal,
+  type Observed,
   type ProviderWorkflowInput,
 } from '../workflows/contract/messages.ts';
 import type { CheckSettings } from '../workflows/contract/steps.ts';
@@ -24,6 +26,25 @@ export async function signalHealth(
   health: HealthSignal,
 ): Promise<void> {
   await signalIfRunning(client, workflowId, signalNames.health, health);
+}
+
+/** Signals `observed`; a run that does not exist is no failure. */
+export async function signalObserved(
+  client: Client,
+  workflowId: string,
+  news: Observed,
+): Promise<void> {
+  await signalIfRunning(client, workflowId, signalNames.observed, news);
+}
+
+/** Signals `desiredChanged` for a change outside the object; the same. */
+export async function signalDesiredChanged(
+  client: Client,
+  workflowId: string,
+  generation: number,
+): Promise<void> {
+  const news: DesiredChanged = { generation, deleting: false };
+  await signalIfRunning(client, workflowId, signalNames.desiredChanged, news);
 }
 
 /** One `probes` workflow, whoever starts it first. */
@@ -50,6 +71,15 @@ export async function ensureProvider(
     staticSummary: `checks the nodes of provider ${provider}`,
     args: [input],
   });
+}
+
+/** The provider's workflow checks at once, with the config of today. Never throws: it checks soon anyway. */
+export async function checkNow(client: Client, provider: string, log: Logger): Promise<void> {
+  try {
+    await signalIfRunning(client, providerWorkflowId(provider), signalNames.providerChanged);
+  } catch (error) {
+    log.warn({ provider, err: error }, 'provider changed, but its check was not told');
+  }
 }
 
 const proxyList = z.object({

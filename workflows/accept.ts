@@ -15,15 +15,22 @@ export function acceptClaim(state: ProxyState, claim: ClaimProxyResult): void {
   state.desired = claim.desired;
   state.deleting ||= claim.deleting;
   acceptAnnotations(state, claim.desired);
-  if (before && before.generation !== claim.desired.generation)
-    specChanged(state, before, claim.desired);
+  if (before && isChanged(before, claim.desired)) specChanged(state, before, claim.desired);
   if (claim.desired.mode === 'External') acceptExternal(state, before, claim.desired);
+}
+
+/** A Secret changes the wanted spec without a new generation. */
+function isChanged(before: DesiredProxy, after: DesiredProxy): boolean {
+  if (before.generation !== after.generation) return true;
+  return after.specHash !== null && before.specHash !== after.specHash;
 }
 
 /** A new generation lifts what was latched, and what was waited for is tried at once. */
 function specChanged(state: ProxyState, before: DesiredProxy, after: DesiredProxy): void {
   state.trouble = null;
   if (before.specHash !== after.specHash) state.replacementLate = false;
+  // What was seen during the pause was left as it was.
+  if (before.paused && !after.paused) state.lookWanted = true;
 }
 
 function acceptExternal(state: ProxyState, before: DesiredProxy | null, now: DesiredProxy): void {
@@ -47,6 +54,16 @@ export function requestRetry(state: ProxyState): void {
   addEvent(state, 'Normal', 'RetryRequested', 'Retry', 'retry requested: trying again now');
   wake(state);
   state.trouble = state.trouble?.nextAtMs === null ? null : state.trouble;
+  if (state.repairTrouble) state.lookWanted = true;
+}
+
+/** Another Proxy keeps the ip:port this one claims (`heldBy`), or does not dispute it any more (`null`). */
+export function noteConflict(state: ProxyState, heldBy: string | null): void {
+  if (heldBy !== null && state.addressHeldBy !== heldBy) {
+    const message = `the address is that of Proxy ${heldBy}, whose VM reports it`;
+    addEvent(state, 'Warning', 'AddressConflict', 'Observe', message);
+  }
+  state.addressHeldBy = heldBy;
 }
 
 /** `forceDelete`: acts only on an object under deletion. */
@@ -74,6 +91,7 @@ function restore(state: ProxyState, { recorded, firstClaim, desired }: Claimed):
   state.leftovers = recorded.leftovers;
   const vm = rememberedVm(recorded);
   if (vm) state.cloneEverSent = true;
+  if (vm?.ip) state.lookWanted = true;
   // Only what had an address can have served. Anything else was being made: the line looks at it afresh.
   if (vm?.ip && recorded.everReady) state.serving = vm;
   else if (vm) state.next = { ...vm, everReady: false, ip: null };

@@ -1,7 +1,7 @@
 /** Conditions of a Proxy (kstatus: Ready, Reconciling, Stalled; ours: Provisioned, Healthy). Pure. */
 import type { Condition, ConditionStatus, ConditionType } from './contract/proxy.ts';
 import type { ProxyState, Trouble } from './state.ts';
-import { addressOf, healthyOf, shownHealth, shownTrouble } from './view.ts';
+import { addressOf, healthyOf, shownHealth, shownTrouble, shownVm } from './view.ts';
 
 export function conditionsOf(state: ProxyState): Condition[] {
   return [
@@ -10,6 +10,8 @@ export function conditionsOf(state: ProxyState): Condition[] {
     healthyCondition(state),
     reconcilingCondition(state),
     stalledCondition(state),
+    ...agentCondition(state),
+    ...cloudInitCondition(state),
   ];
 }
 
@@ -24,6 +26,9 @@ function condition(
 
 function readyCondition(state: ProxyState): Condition {
   if (state.deleting) return condition('Ready', 'False', 'Deleting', 'the Proxy is being deleted');
+  if (state.addressHeldBy !== null) {
+    return condition('Ready', 'False', 'AddressConflict', messageOfConflict(state));
+  }
   if (healthyOf(state)) {
     return condition('Ready', 'True', 'ProbeSucceeded', 'a request went through the proxy');
   }
@@ -34,6 +39,10 @@ function readyCondition(state: ProxyState): Condition {
   if (addressOf(state) === null) {
     return condition('Ready', 'False', 'Provisioning', 'the VM has no address yet');
   }
+  // It does not run, so nobody waits for a probe.
+  const { repairTrouble } = state;
+  if (repairTrouble)
+    return condition('Ready', 'False', repairTrouble.reason, describe(repairTrouble));
   const health = shownHealth(state);
   return condition(
     'Ready',
@@ -54,6 +63,26 @@ function provisionedCondition(state: ProxyState): Condition {
   return trouble
     ? condition('Provisioned', 'False', trouble.reason, describe(trouble))
     : condition('Provisioned', 'False', 'Provisioning', 'the VM is being made');
+}
+
+/** Who has the address that this Proxy's VM reports, or reported last. */
+export function messageOfConflict(state: ProxyState): string {
+  return `the address ${addressOf(state)} is that of Proxy ${state.addressHeldBy}`;
+}
+
+/** Shown once somebody asked; a Proxy without an agent serves on with its last address (design §7). */
+function agentCondition(state: ProxyState): Condition[] {
+  const agent = state.deleting ? null : (shownVm(state)?.agent ?? null);
+  if (!agent) return [];
+  const { reachable, reason, message } = agent;
+  return [condition('AgentReachable', reachable ? 'True' : 'False', reason, message)];
+}
+
+/** Shown while the Secret is missing only: that is never a change (design §4). */
+function cloudInitCondition({ deleting, desired }: ProxyState): Condition[] {
+  const problem = desired?.cloudInitProblem ?? null;
+  if (deleting || problem === null) return [];
+  return [condition('CloudInitAvailable', 'False', 'CloudInitUnavailable', problem)];
 }
 
 function healthyCondition(state: ProxyState): Condition {

@@ -219,6 +219,7 @@ function withLocks<Input>(input: Input, state: ProxyState): Input & AwaitedLocks
 
 /** One kind of task may go well again and again while another one fails: each has a count of its own. */
 function subjectOf(name: StepName, input: object | undefined): string {
+  if (input && 'existingOnly' in input) return `${name} observed`;
   return input && 'kind' in input && typeof input.kind === 'string'
     ? `${name} ${input.kind}`
     : name;

@@ -7,6 +7,7 @@ import type { Life } from './life.ts';
 import type { Move } from './nextMove.ts';
 import { placeOf, refOf } from './vmRecord.ts';
 import { look, provision } from './provision.ts';
+import { repair } from './repair.ts';
 import { addEvent, retire, type ProxyState } from './state.ts';
 
 /** Throws StepFailed when a step failed; the caller paces the next try. */
@@ -24,6 +25,8 @@ export async function carryOut(life: Life, move: Move): Promise<void> {
       return promote(life, desired);
     case 'mark':
       return mark(life, move);
+    case 'repair':
+      return repair(life, desired);
     case 'retireServing':
       return retireServing(life, desired, move.specHash);
     case 'discardNext':
@@ -59,6 +62,7 @@ async function promote(life: Life, desired: DesiredProxy): Promise<void> {
   state.replacementLate = false;
   state.trouble = null;
   state.markTrouble = null;
+  state.repairTrouble = null;
   state.timings = { ...state.lineTimings };
   addEvent(
     state,
@@ -104,6 +108,8 @@ async function retireServing(life: Life, desired: DesiredProxy, specHash: string
   const { serving } = state;
   if (!serving) return;
   state.serving = null;
+  state.repairTrouble = null;
+  state.addressHeldBy = null;
   await stepDown(life, desired, serving);
 }
 
@@ -130,6 +136,7 @@ async function beginDeletion(life: Life, desired: DesiredProxy): Promise<void> {
   state.serving = null;
   state.next = null;
   state.markTrouble = null;
+  state.repairTrouble = null;
   for (const vm of [serving, next]) {
     if (!vm) continue;
     if (desired.deletionPolicy === 'Retain' && vm.everReady) retire(state, vm, 'retain', null);

@@ -22,7 +22,8 @@ export type Move =
   | { kind: 'discardNext'; vmid: number }
   | { kind: 'reclaim'; vmid: number }
   | { kind: 'retireServing'; vmid: number; specHash: string }
-  | { kind: 'markLate'; vmid: number };
+  | { kind: 'markLate'; vmid: number }
+  | { kind: 'repair' };
 
 /** Two moves with one key are the same work: a running one is left alone. */
 export function moveKey(move: Move): string {
@@ -40,9 +41,24 @@ export function nextMove(state: ProxyState, nowMs: number): Move {
   if (!state.desired) return { kind: 'end' };
   if (state.deleting) return deletionMove(state, state.desired, nowMs);
   if (!state.objectFound) return park(null, 'ObjectMissing');
-  if (state.desired.paused) return park(null, 'Paused');
-  if (state.desired.mode === 'External') return park(null, 'External');
-  return markMove(state, state.desired, nowMs) ?? servingMove(state, state.desired, nowMs);
+  if (state.desired.mode === 'External') {
+    return park(null, state.desired.paused ? 'Paused' : 'External');
+  }
+  return withRepair(keepingMove(state, state.desired, nowMs), state, nowMs);
+}
+
+function keepingMove(state: ProxyState, desired: DesiredProxy, nowMs: number): Move {
+  if (desired.paused) return park(null, 'Paused');
+  return markMove(state, desired, nowMs) ?? servingMove(state, desired, nowMs);
+}
+
+/** A look at what serves goes before everything that takes time; what only changes the state is done first. */
+function withRepair(move: Move, state: ProxyState, nowMs: number): Move {
+  if (!state.serving && !state.next?.ip) return move;
+  if (move.kind === 'promote' || move.kind === 'discardNext') return move;
+  const gate = gateOf(state.repairTrouble, nowMs);
+  if (state.lookWanted || (state.repairTrouble && !gate)) return { kind: 'repair' };
+  return gate ? parkFirst(move, gate) : move;
 }
 
 /** The mark names the deletion policy of today, so that `Retain` is honoured whatever happens to the object (design §3). */

@@ -21,6 +21,7 @@ import {
   type ProviderState,
 } from './providerState.ts';
 import { runStep } from './steps.ts';
+import { startWatching } from './watching.ts';
 
 /** Ends when nobody has served the provider for ten minutes (design §4); a worker that serves it starts it again. */
 export async function provider(input: ProviderWorkflowInput): Promise<void> {
@@ -29,6 +30,7 @@ export async function provider(input: ProviderWorkflowInput): Promise<void> {
   setHandler(defineSignal(signalNames.providerChanged), () => {
     woken = true;
   });
+  const watching = startWatching(input.provider);
   for (;;) {
     const startedMs = Date.now();
     woken = false;
@@ -36,10 +38,11 @@ export async function provider(input: ProviderWorkflowInput): Promise<void> {
     setCurrentDetails(providerDetails(state));
     const gone = isGone(state, Date.now());
     const published = await publish(state, gone ? null : shownTargets(state));
-    if (gone && published) return;
+    if (gone && published) return watching.stop();
     const leftMs = startedMs + state.settings.intervalMs - Date.now();
     if (leftMs > 0) await condition(() => woken, leftMs);
     if (workflowInfo().continueAsNewSuggested) {
+      await watching.stop();
       const { provider: name, settings, ...carried } = state;
       await continueAsNew<typeof provider>({ provider: name, settings, carried });
     }

@@ -48,6 +48,8 @@ export async function provision(
 ): Promise<void> {
   const { state } = life;
   state.lineTimings = {};
+  // What serves is looked at on its own; without one this is the fresh look.
+  if (!state.serving) state.lookWanted = false;
   const [plan, found] = await look(life, desired, specHash);
   switch (found.kind) {
     case 'stuck':
@@ -62,6 +64,9 @@ export async function provision(
       return found.power === 'hibernated'
         ? discardIncomplete(state, plan, found)
         : bringUp(life, plan, adopt(state, plan, found), found.power);
+    case 'existing':
+    case 'gone':
+      throw new Error(`a VMID was asked for and the answer is ${found.kind}`);
   }
 }
 
@@ -108,12 +113,14 @@ async function bringUp(life: Life, plan: Plan, vm: VmRecord, power: string): Pro
     summary: `wait until VM ${vm.vmid} runs`,
   });
   vm.node = running.node;
+  vm.power = 'running';
   const agent = await life.step('pollAgent', input, {
     ...placeOfPlan(plan),
     summary: `ask the guest agent of VM ${vm.vmid} for its address`,
   });
   vm.node = agent.node;
   vm.ip = agent.ip;
+  vm.agent = { reachable: true, reason: 'AgentAnswered', message: '' };
   state.trouble = null;
   addEvent(
     state,
@@ -163,7 +170,7 @@ export async function awaitUpload(
 }
 
 /** An upload without an answer may still make the seed appear; the record says since when. */
-async function uploadOnce(life: Life, plan: Plan, vm: VmRecord): Promise<UploadSeedResult> {
+export async function uploadOnce(life: Life, plan: Plan, vm: VmRecord): Promise<UploadSeedResult> {
   if (!vm.seedNodes.includes(vm.node)) vm.seedNodes.push(vm.node);
   vm.isoStorage = plan.isoStorage;
   try {

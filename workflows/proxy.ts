@@ -98,15 +98,25 @@ function isOverruled(state: ProxyState, move: Move, otherwise: () => boolean): b
       return historyIsLong();
     case 'make':
     case 'retireServing':
-      return wantedDiffers(state, move.specHash);
+      return wantedDiffers(state, move.specHash) || servingDiffers(state);
+    case 'repair':
+      return state.deleting || !state.objectFound;
     case 'mark':
       return otherwise();
     case 'remove':
     case 'listForDeletion':
-      return state.desired?.paused === true || (move.kind === 'listForDeletion' && otherwise());
+      return (
+        state.desired?.paused === true ||
+        (move.kind === 'listForDeletion' ? otherwise() : servingDiffers(state))
+      );
     default:
       return false;
   }
+}
+
+/** What serves may have stopped: that does not wait for a long step. */
+function servingDiffers({ lookWanted, serving, deleting }: ProxyState): boolean {
+  return lookWanted && serving !== null && !deleting;
 }
 
 function wantedDiffers(state: ProxyState, specHash: string): boolean {
@@ -147,7 +157,10 @@ function noteTrouble(
 }
 
 /** Where the trouble of a move stands; each removal has a place of its own. */
-function troubleSlot({ kind }: Move): 'trouble' | 'markTrouble' | 'removalTrouble' {
+function troubleSlot({
+  kind,
+}: Move): 'trouble' | 'markTrouble' | 'repairTrouble' | 'removalTrouble' {
+  if (kind === 'repair') return 'repairTrouble';
   if (kind === 'make' || kind === 'retireServing') return 'trouble';
   return kind === 'mark' ? 'markTrouble' : 'removalTrouble';
 }

@@ -1,11 +1,17 @@
 /** Signal handlers of the `proxy` workflow. They change state synchronously and never wait. */
 import { defineSignal, setHandler } from '@temporalio/workflow';
-import { requestForceDelete, requestRetry, wake } from './accept.ts';
-import { signalNames, type DesiredChanged, type HealthSignal } from './contract/messages.ts';
+import { noteConflict, requestForceDelete, requestRetry, wake } from './accept.ts';
+import {
+  signalNames,
+  type DesiredChanged,
+  type HealthSignal,
+  type Observed,
+} from './contract/messages.ts';
 import { applyHealth, type ProxyState } from './state.ts';
 
 export const desiredChangedSignal = defineSignal<[DesiredChanged]>(signalNames.desiredChanged);
 export const healthSignal = defineSignal<[HealthSignal]>(signalNames.health);
+export const observedSignal = defineSignal<[Observed]>(signalNames.observed);
 export const providerChangedSignal = defineSignal(signalNames.providerChanged);
 export const forceDeleteSignal = defineSignal(signalNames.forceDelete);
 export const retrySignal = defineSignal(signalNames.retry);
@@ -19,8 +25,13 @@ export function applySignals(state: ProxyState): void {
   setHandler(healthSignal, (signal) => {
     applyHealth(state, signal);
   });
+  setHandler(observedSignal, (news) => {
+    state.lookWanted = true;
+    if (news.heldBy !== undefined) noteConflict(state, news.heldBy);
+  });
   setHandler(providerChangedSignal, () => {
     wake(state);
+    if (state.repairTrouble) state.lookWanted = true;
     if (state.trouble?.scope === 'provider') state.trouble.nextAtMs = 0;
   });
   setHandler(forceDeleteSignal, () => {

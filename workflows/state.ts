@@ -95,6 +95,8 @@ export interface ProxyState {
   removalTrouble: Trouble | null;
   /** In the way of keeping the mark of the VM that serves current. */
   markTrouble: Trouble | null;
+  /** In the way of keeping a VM that has its address as it should be. */
+  repairTrouble: Trouble | null;
   /** In the way of reading the object or writing its status, so the query and the UI alone can tell it. */
   kubernetesTrouble: Trouble | null;
   /** The replacement is not Ready 15 minutes after its start; the old VM serves on. */
@@ -108,6 +110,12 @@ export interface ProxyState {
   lineTimings: Record<string, number>;
   /** Events waiting to be recorded with the next status. */
   events: ProxyEvent[];
+  /** Somebody saw a VM differ from its status: it is to be looked at afresh. */
+  lookWanted: boolean;
+  /** When VMs of this Proxy were found gone (epoch ms), newest last. */
+  vanishings: number[];
+  /** The Proxy that keeps the ip:port this one claims, too; `null`: nobody disputes it. */
+  addressHeldBy: string | null;
   /** The object must be read again before anything else is decided. */
   refreshWanted: boolean;
   released: boolean;
@@ -137,6 +145,7 @@ export function initialState(ref: ProxyRef, searchAttributes: boolean): ProxySta
     trouble: null,
     removalTrouble: null,
     markTrouble: null,
+    repairTrouble: null,
     kubernetesTrouble: null,
     replacementLate: false,
     step: null,
@@ -144,6 +153,9 @@ export function initialState(ref: ProxyRef, searchAttributes: boolean): ProxySta
     timings: {},
     lineTimings: {},
     events: [],
+    lookWanted: false,
+    vanishings: [],
+    addressHeldBy: null,
     refreshWanted: true,
     released: false,
     shownSearchAttributes: '',
@@ -167,6 +179,11 @@ export function applyHealth(state: ProxyState, signal: HealthSignal): void {
   if (known && (known.run > run || (known.run === run && known.sequence >= sequence))) return;
   const latest = { ip, port, healthy, reason, message, run, sequence };
   state.health = [...others, latest].slice(-keptHealth);
+}
+
+/** Whoever has this address next, or again, is to be probed before it counts as healthy. */
+export function forgetHealth(state: ProxyState, ip: string | null): void {
+  state.health = state.health.filter((entry) => entry.ip !== ip);
 }
 
 /** Puts a VM on its way out, once. */
@@ -193,11 +210,12 @@ export function retire(
 
 /** Everything that stands in the way of something. */
 export function troublesOf(state: ProxyState): Trouble[] {
-  const { trouble, removalTrouble, markTrouble, removals } = state;
+  const { trouble, removalTrouble, markTrouble, repairTrouble, removals } = state;
   return [
     trouble,
     removalTrouble,
     markTrouble,
+    repairTrouble,
     ...removals.map((removal) => removal.trouble),
   ].filter((one) => one !== null);
 }

@@ -1,13 +1,15 @@
 /** The status of a Proxy as a function of its workflow's state: the only place where phases are decided. */
 import { proxyWorkflowId } from './contract/messages.ts';
 import type { Phase, ProxyStatus, Replacement } from './contract/proxy.ts';
-import { conditionsOf, messageOfPause } from './conditions.ts';
+import { conditionsOf, messageOfConflict, messageOfPause } from './conditions.ts';
 import type { ProxyState } from './state.ts';
 import { addressOf, healthyOf, shownHealth, shownTrouble, shownVm } from './view.ts';
 
 export function phaseOf(state: ProxyState): Phase {
   if (state.deleting) return 'Deleting';
-  if (addressOf(state) !== null) return healthyOf(state) ? 'Ready' : 'Running';
+  if (addressOf(state) !== null) {
+    return healthyOf(state) && state.addressHeldBy === null ? 'Ready' : 'Running';
+  }
   if (!state.serving && state.trouble?.errorClass === 'Permanent') return 'Failed';
   return state.next || state.serving ? 'Provisioning' : 'Pending';
 }
@@ -22,6 +24,7 @@ export function statusOf(state: ProxyState): ProxyStatus {
     providerID: vm ? `vms/${vm.vmid}/${vm.name}` : null,
     vmid: vm?.vmid ?? null,
     node: vm?.node ?? null,
+    power: vm?.power ?? null,
     vmName: vm?.name ?? null,
     workflowID: proxyWorkflowId(state.ref.uid),
     specHash: vm?.specHash ?? null,
@@ -53,6 +56,7 @@ export function messageOf(state: ProxyState): string {
   }
   if (state.desired?.paused) return messageOfPause(state);
   if (state.deleting) return 'deleting';
+  if (state.addressHeldBy !== null) return messageOfConflict(state);
   const health = shownHealth(state);
   if (health && !health.healthy) return `probe: ${health.message}`;
   if (addressOf(state) !== null)

@@ -10,6 +10,7 @@ import {
   temporalSilenceMs,
   waitBudgets,
   waitHeartbeatMs,
+  watchHeartbeatMs,
 } from './contract/budgets.ts';
 import { errorClasses } from './contract/errors.ts';
 import { mainTaskQueue, providerQueue, providerWaitQueue } from './contract/messages.ts';
@@ -88,6 +89,20 @@ export function runStep<N extends StepName>(
 ): Promise<StepResult<N>> {
   const steps: AllSteps = proxyActivities<Steps>(stepOptions(name, call));
   return steps[name](input);
+}
+
+/** The long watcher of `provider`: as `runProbes`, on the queue of those who serve the provider. */
+export function runWatch(provider: string): Promise<void> {
+  const { watchVms } = proxyActivities<Pick<Steps, 'watchVms'>>({
+    taskQueue: providerWaitQueue(provider),
+    startToCloseTimeout: '30 days',
+    scheduleToStartTimeout: scheduleToStartMs,
+    heartbeatTimeout: watchHeartbeatMs,
+    retry: readRetry,
+    cancellationType: 'TRY_CANCEL',
+    summary: `watch the VMs of provider ${provider}`,
+  });
+  return watchVms({ provider });
 }
 
 /** The long watcher of `probes`: no time limit worth the name, a heartbeat tells whether it lives. */

@@ -9,9 +9,9 @@ export function shownVm(state: ProxyState): VmRecord | null {
 
 /** What is in the way of what the user wants now, or null. */
 export function shownTrouble(state: ProxyState): Trouble | null {
-  const { trouble, removalTrouble, markTrouble, removals, deleting } = state;
+  const { trouble, repairTrouble, removalTrouble, markTrouble, removals, deleting } = state;
   const removing = removalTrouble ?? removals.find((removal) => removal.trouble)?.trouble ?? null;
-  const shown = deleting ? removing : (trouble ?? removing ?? markTrouble);
+  const shown = deleting ? removing : (repairTrouble ?? trouble ?? removing ?? markTrouble);
   // A worker that went away is nobody's failure and gone before anyone reads of it.
   return shown?.reason === 'Internal' && shown.attempt === 1 ? null : shown;
 }

@@ -1,6 +1,6 @@
 /** The record of a VM: made before its clone, from a listing, or from what a status remembered. Pure. */
 import { defaultRequestBoundMs } from './contract/budgets.ts';
-import type { VmRecord } from './contract/proxy.ts';
+import type { DeletionPolicy, VmRecord } from './contract/proxy.ts';
 import type { ManagedVm, Plan, RecordedStatus, VmRef } from './contract/steps.ts';
 
 const unknownYet = {
@@ -14,6 +14,8 @@ const unknownYet = {
   protectionInherited: false,
   startedAtMs: null,
   markedPolicy: null,
+  power: null,
+  agent: null,
 } as const;
 
 /** A VM about to be made (or just found) for a plan. */
@@ -77,6 +79,36 @@ function pastVm(
     everReady: false,
     ip: null,
     requestBoundMs: defaultRequestBoundMs,
+  };
+}
+
+/**
+ * A plan for a VM that is there, from its record alone: editing the catalogue must not keep it from being started. What
+ * only making a VM needs is left empty.
+ */
+export function planOf(vm: VmRecord, deletionPolicy: DeletionPolicy): Plan {
+  const { provider, vmid, name, node, seedFile, specHash, templateVmid, requestBoundMs } = vm;
+  return {
+    provider,
+    vmName: name,
+    seedFile,
+    specHash,
+    deletionPolicy,
+    node,
+    image: '',
+    machineType: '',
+    templateVmid,
+    cores: 0,
+    memoryMiB: 0,
+    diskGiB: null,
+    storage: null,
+    isoStorage: vm.isoStorage ?? '',
+    bridge: null,
+    vlanTag: null,
+    vmidMin: vmid,
+    vmidMax: vmid,
+    requestBoundMs,
+    abortClones: false,
   };
 }
 

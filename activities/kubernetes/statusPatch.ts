@@ -13,6 +13,8 @@ const ownedConditions: ReadonlySet<string> = new Set(
     Healthy: true,
     Reconciling: true,
     Stalled: true,
+    AgentReachable: true,
+    CloudInitAvailable: true,
   } satisfies Record<ConditionType, true>),
 );
 

@@ -108,6 +108,8 @@ export interface ProxmoxApi {
   /** `size` absolute, for example `20G`. */
   resize(node: string, vmid: number, disk: string, size: string, digest: string): Promise<Upid>;
   start(node: string, vmid: number): Promise<Upid>;
+  /** Lets a paused VM go on (api-facts 5.19). */
+  resume(node: string, vmid: number): Promise<Upid>;
   stop(node: string, vmid: number): Promise<Upid>;
   destroy(
     node: string,
@@ -134,6 +136,9 @@ export interface ProxmoxApi {
   /** `<user>@<realm>!<tokenid>`, read from the token file; no request. */
   tokenId(): Promise<string>;
 }
+
+/** One socket beside those of the steps, so that neither waits for the other; a check's is named after its node. */
+export type Lane = 'watch' | `check/${string}`;
 
 /** Bounds of one step attempt that its requests must keep. */
 export interface CallContext {

@@ -150,6 +150,13 @@ export function createProxmoxApi(
         `${vm(node, vmid)}/status/start`,
         upidAnswer,
       ),
+    resume: async (node, vmid) =>
+      ask(
+        ['resume', 'POST'],
+        { what: `resume VM ${vmid} on ${node}`, node, vmid },
+        `${vm(node, vmid)}/status/resume`,
+        upidAnswer,
+      ),
     stop: async (node, vmid) =>
       ask(
         ['stop', 'POST'],

@@ -119,6 +119,7 @@ export function observed(api: ProxmoxApi, provider: string, observer: Observer):
         extras: () => ({ disk, size }),
       }),
     start: (node, vmid) => seen('start', { node, vmid }, () => api.start(node, vmid), task),
+    resume: (node, vmid) => seen('resume', { node, vmid }, () => api.resume(node, vmid), task),
     stop: (node, vmid) => seen('stop', { node, vmid }, () => api.stop(node, vmid), task),
     destroy: (node, vmid, options) =>
       seen('destroy', { node, vmid }, () => api.destroy(node, vmid, options), {

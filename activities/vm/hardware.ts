@@ -186,6 +186,16 @@ function memoryMiBOf(values: ConfigValues): string | undefined {
   return propertyOf(parseProperties(values.memory ?? ''), null, 'current');
 }
 
+/** Switched on, whatever else the option says. */
+export function agentIsEnabled(agent: string | undefined): boolean {
+  return /^(?:enabled=)?(?:1|on|yes|true)(?:,|$)/i.test(agent ?? '');
+}
+
+/** Our tag is among those of the VM. */
+export function hasOurTag(tags: string | undefined): boolean {
+  return (tags ?? '').split(/[\s,;]+/).includes(vmTag);
+}
+
 /** On, and no further option: what `agent: 1` means, however it is spelt. */
 function agentIsPlain(agent: string | undefined): boolean {
   const [enabled, ...others] = parseProperties(agent ?? '');

@@ -10,6 +10,7 @@ export function aStatus(fields: Partial<ProxyStatus> = {}): ProxyStatus {
     providerID: null,
     vmid: null,
     node: null,
+    power: null,
     vmName: null,
     workflowID: 'proxy-uid',
     specHash: null,

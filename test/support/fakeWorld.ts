@@ -331,9 +331,9 @@ export class FakeWorld {
   }
 
   /** A fresh look at a VM that served, as facts/existing.ts promises it. */
-  private lookAt({ vmName, seedFile, isoStorage }: Plan): AllocateVmidResult {
+  private lookAt({ vmName, vmidMin, seedFile, isoStorage }: Plan): AllocateVmidResult {
     const vm = this.vmNamed(vmName);
-    if (!vm) return { kind: 'gone' };
+    if (!vm) return { kind: 'gone', vmid: vmidMin };
     const node = vm.node ?? 'pv1-1';
     if (this.deadNodes.has(node)) {
       const facts: FailureFacts = { reason: 'Unreachable', scope: 'provider', node };

@@ -31,6 +31,8 @@ function vm(vmid: number, specHash: string, changes: Partial<VmRecord> = {}): Vm
     startedAtMs: null,
     ip: null,
     requestBoundMs: 30_000,
+    power: null,
+    agent: null,
     markedPolicy: 'Delete',
     ...changes,
   };

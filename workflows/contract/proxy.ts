@@ -1,4 +1,5 @@
 /** What a Proxy is to the workflow: references and facts, never a secret and nothing bulky (design §5). */
+import type { Reason } from './errors.ts';
 
 /** Identity of the Kubernetes object. The UID, not the name, decides: a re-created Proxy is another Proxy. */
 export interface ProxyRef {
@@ -50,6 +51,17 @@ export interface DesiredProxy {
   forceDelete: string | null;
 }
 
+/** Power of a VM; `unreachable`: its node does not answer, so nobody knows. */
+export const vmPowers = [
+  'running',
+  'stopped',
+  'paused',
+  'hibernated',
+  'io-error',
+  'unreachable',
+] as const;
+export type VmPower = (typeof vmPowers)[number];
+
 /** A VM as the workflow knows it. Recorded before the clone is sent (design §3). */
 export interface VmRecord {
   provider: string;
@@ -83,6 +95,10 @@ export interface VmRecord {
   ip: string | null;
   /** Bound of one API request of its provider when the VM was made. */
   requestBoundMs: number;
+  /** As last looked at; `null`: not looked at since it was made, or since this run began. */
+  power: VmPower | null;
+  /** What its guest agent said when it was last asked; `null`: not asked since then. */
+  agent: { reachable: boolean; reason: 'AgentAnswered' | Reason; message: string } | null;
   /** Deletion policy that its mark names; `null`: not known. */
   markedPolicy: DeletionPolicy | null;
 }
@@ -100,7 +116,14 @@ export interface Handled {
   forceDelete: string | null;
 }
 
-export type ConditionType = 'Ready' | 'Provisioned' | 'Healthy' | 'Reconciling' | 'Stalled';
+export type ConditionType =
+  | 'Ready'
+  | 'Provisioned'
+  | 'Healthy'
+  | 'Reconciling'
+  | 'Stalled'
+  | 'AgentReachable'
+  | 'CloudInitAvailable';
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 export interface Condition {
@@ -129,6 +152,7 @@ export interface ProxyStatus {
   providerID: string | null;
   vmid: number | null;
   node: string | null;
+  power: VmPower | null;
   vmName: string | null;
   workflowID: string;
   specHash: string | null;

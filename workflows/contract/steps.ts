@@ -146,7 +146,7 @@ export type AllocateVmidResult =
   | { kind: 'incomplete'; vmid: number; node: string }
   | ExistingVm
   /** No VM of ours has this name: the listing proves it. */
-  | { kind: 'gone' }
+  | { kind: 'gone'; vmid: number }
   | { kind: 'stuck'; vmid: number; node: string; lock: string; remedy: string };
 
 export interface CloneTemplateInput {
@@ -278,7 +278,8 @@ export interface DeleteSeedInput {
   /** It goes only while no Proxy of its UID exists, which is asked right before. */
   orphan?: boolean;
 }
-export type DeleteSeedResult = { kind: 'gone' } | { kind: 'task'; upid: string };
+/** `alsoOn`: other nodes that list it, as far as they answer. */
+export type DeleteSeedResult = { kind: 'gone'; alsoOn?: string[] } | { kind: 'task'; upid: string };
 
 export interface ListManagedVmsInput {
   /** `null`: all VMs of ours on the provider, held against all Proxies. */
@@ -414,7 +415,7 @@ export const stepTraits: Record<StepName, StepTraits> = {
   publishStatus: { queue: 'main', effect: 'read', requests: 2 },
   stopVm: { queue: 'provider', effect: 'write', requests: 12 },
   destroyVm: { queue: 'provider', effect: 'write', requests: 16 },
-  deleteSeed: { queue: 'provider', effect: 'write', requests: 8 },
+  deleteSeed: { queue: 'provider', effect: 'write', requests: 16 },
   releaseProxy: { queue: 'main', effect: 'read', requests: 2 },
   listManagedVms: { queue: 'provider', effect: 'read', requests: 40 },
   probeProxies: { queue: 'main', effect: 'read', requests: 0 },

@@ -37,6 +37,11 @@ export const heartbeatEveryMs = 250;
 export const temporalSilenceMs = 1_000;
 export const readRetryMs = { first: 25, max: 1_000 };
 export const probesHeartbeatMs = 2_000;
+export const watchRoundMs = 200;
+export const watchHeartbeatMs = 2_000;
+export const agentRecheckMs = 10_000;
+export const agentSilenceCheckMs = 1_000;
+export const vanishedMemoryMs = 10_000;
 export const providerGoneMs = 10_000;
 export const collectEveryMs = 10_000;
 export const orphansUnservedMs = 10_000;
@@ -61,6 +66,16 @@ export function retryDelayMs(failures: number): number {
   return Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(failures - 1, 20));
 }
 
+/** As the original, in its own unit. */
+export function vanishedRetryMs(times: number): number {
+  return times <= 1 ? 0 : Math.min(500, 50 * 2 ** Math.min(times - 2, 10));
+}
+
+/** The same. */
+export function observedRetellMs(tellings: number): number {
+  return Math.min(10_000, 1_000 * 2 ** Math.min(Math.max(0, tellings - 1), 10));
+}
+
 /** Fails to compile when a number of the original is missing here. */
 ({
   waitBudgets,
@@ -76,6 +91,13 @@ export function retryDelayMs(failures: number): number {
   temporalSilenceMs,
   readRetryMs,
   probesHeartbeatMs,
+  watchRoundMs,
+  watchHeartbeatMs,
+  agentRecheckMs,
+  agentSilenceCheckMs,
+  vanishedMemoryMs,
+  vanishedRetryMs,
+  observedRetellMs,
   providerGoneMs,
   collectEveryMs,
   orphansUnservedMs,
