@@ -65,6 +65,7 @@ try {
     log,
     namespace: settings.namespace,
     healthCheckUrl: options.healthCheckUrl,
+    checks: { intervalMs: options.providerCheckInterval, timeoutMs: options.providerCheckTimeout },
   });
   lacking = [];
   log.info(

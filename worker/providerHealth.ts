@@ -1,43 +1,29 @@
 /** Shows in ProviderHealth whether the last edit of the providers config was accepted. */
 import type { Logger } from 'pino';
-import { apiVersion, group, version } from '../api/proxy.ts';
-import { providerHealthKind, providerHealthPlural } from '../api/providerHealth.ts';
-import type { KubernetesClient } from '../activities/kubernetes/client.ts';
-import { answerText } from '../activities/kubernetes/failure.ts';
-
-const collection = `/apis/${group}/${version}/${providerHealthPlural}`;
+import { withCondition } from '../activities/kubernetes/healthStatus.ts';
+import type { ProviderHealthRecords } from '../activities/kubernetes/healthRecords.ts';
 
 /** Writes the condition ConfigValid of one provider; `problem` null means valid. Never throws. */
 export async function publishConfigState(
-  { kubernetes, log }: { kubernetes: KubernetesClient; log: Logger },
+  { health, log }: { health: ProviderHealthRecords; log: Logger },
   provider: string,
   problem: string | null,
 ): Promise<void> {
   try {
-    await kubernetes.send({
-      method: 'POST',
-      path: collection,
-      body: { apiVersion, kind: providerHealthKind, metadata: { name: provider } },
-    });
-    const answer = await kubernetes.send({
-      method: 'PATCH',
-      path: `${collection}/${provider}/status`,
-      body: { status: { type: 'proxmox', conditions: [configValid(problem)] } },
-    });
-    if (answer.status !== 200) {
-      log.warn({ provider, answer: answerText(answer) }, 'ProviderHealth not written');
-    }
+    await health.update(provider, (status) => ({
+      ...withCondition(status, configValid(problem), new Date()),
+      type: 'proxmox',
+    }));
   } catch (error) {
     log.warn({ provider, err: error }, 'ProviderHealth not written');
   }
 }
 
-function configValid(problem: string | null): Record<string, string> {
+function configValid(problem: string | null): Parameters<typeof withCondition>[1] {
   return {
     type: 'ConfigValid',
     status: problem === null ? 'True' : 'False',
     reason: problem === null ? 'Accepted' : 'Rejected',
     message: problem ?? 'the providers config as it stands is in force',
-    lastTransitionTime: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
   };
 }

@@ -2,7 +2,7 @@
 import { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import type { Installation } from '../activities/deps.ts';
+import type { HealthDeps, Installation } from '../activities/deps.ts';
 import type { KubernetesClient } from '../activities/kubernetes/client.ts';
 import { warnAboutSettings } from '../activities/proxmox/clients.ts';
 import { bundleWorkflows } from './bundle.ts';
@@ -12,7 +12,8 @@ import type { WorkerMetrics } from './metrics.ts';
 import { publishConfigState } from './providerHealth.ts';
 import { QueueWorkers } from './queueWorkers.ts';
 import type { Telemetry } from './runtime/telemetry.ts';
-import { ensureProbes, tellProviderChanged } from './temporalSignals.ts';
+import { ensureProviders } from './servedProviders.ts';
+import { checkNow, ensureProbes, tellProviderChanged } from './temporalSignals.ts';
 
 export interface OperatorWorkerOptions {
   config: ConfigFile;
@@ -21,6 +22,8 @@ export interface OperatorWorkerOptions {
   namespace: string;
   installation: Installation;
   healthCheckUrl: string;
+  /** Flags `--provider-check-interval` and `--provider-check-timeout`. */
+  checks: HealthDeps['checks'];
   metrics: WorkerMetrics;
   telemetry: Telemetry;
   /** Aborted when the process is to end. */
@@ -37,14 +40,19 @@ export interface OperatorWorker {
 
 /** The kubelet refreshes mounted files within about a minute; looking is cheap. */
 const lookEveryMs = 2_000;
-const ensureProbesEveryMs = 60_000;
+/** Workflows that every worker makes sure of. */
+const ensureEveryMs = 60_000;
 
 export async function startWorker(options: OperatorWorkerOptions): Promise<OperatorWorker> {
   const { config, connection, namespace, telemetry, log } = options;
   const plugins = [telemetry.plugin];
   const temporal = new Client({ connection, namespace, plugins });
-  const { clients, mainSteps, providerSteps } = createDependencies({ ...options, temporal });
+  const { clients, health, mainSteps, providerSteps } = createDependencies({
+    ...options,
+    temporal,
+  });
   const queues = new QueueWorkers({ connection, namespace, plugins, log });
+  const ensureServed = (): Promise<void> => ensureProviders({ ...options, health, temporal });
   const names = (): string[] => config.current().providers.map(({ name }) => name);
 
   async function serveConfigured(): Promise<void> {
@@ -56,7 +64,13 @@ export async function startWorker(options: OperatorWorkerOptions): Promise<Opera
   }
 
   async function publishConfig(): Promise<void> {
-    for (const name of names()) await publishConfigState(options, name, config.problem());
+    for (const name of names()) await publishConfigState({ health, log }, name, config.problem());
+  }
+
+  /** Something about the provider is different now: its Proxies try again, its nodes are checked at once. */
+  async function tellChanged(name: string): Promise<void> {
+    await checkNow(temporal, name, log);
+    await tellProviderChanged({ ...options, client: temporal }, name);
   }
 
   async function take(news: ConfigNews): Promise<void> {
@@ -71,14 +85,13 @@ export async function startWorker(options: OperatorWorkerOptions): Promise<Opera
         log.info({ providers: names() }, 'providers config accepted');
         await warnAboutSettings(news.config, log);
         await serveConfigured();
-        await publishConfig();
-        for (const name of names())
-          await tellProviderChanged({ ...options, client: temporal }, name);
+        await ensureServed().catch((error: unknown) => {
+          log.warn({ err: error }, 'providers not made sure of, trying again within a minute');
+        });
+        for (const name of names()) await tellChanged(name);
         return;
       case 'credentials':
-        for (const name of news.providers) {
-          await tellProviderChanged({ ...options, client: temporal }, name);
-        }
+        for (const name of news.providers) await tellChanged(name);
         return;
     }
   }
@@ -89,12 +102,12 @@ export async function startWorker(options: OperatorWorkerOptions): Promise<Opera
   const following = repeat(lookEveryMs, log, async () => {
     for (const news of await config.look()) await take(news);
   });
-  const probing = repeat(ensureProbesEveryMs, log, () => ensureProbes(temporal));
-  await publishConfig();
+  const probing = repeat(ensureEveryMs, log, () => ensureProbes(temporal));
+  const ensuring = repeat(ensureEveryMs, log, ensureServed);
   return {
     failed: queues.failed,
     stop: async () => {
-      await Promise.all([following.stop(), probing.stop()]);
+      await Promise.all([following.stop(), probing.stop(), ensuring.stop()]);
       await queues.stopAll();
       await clients.close();
     },

@@ -1,12 +1,12 @@
 /**
  * Every answer of Proxmox VE that is a failure gets its class here, once. With its parts (classifyTexts.ts,
- * privileges.ts, and classifyTransport.ts for no answer at all) the only place that looks at texts.
+ * grants.ts, and classifyTransport.ts for no answer at all) the only place that looks at texts.
  * Rules: specification *Error classes* and design §5; sources: pve/README, api-facts, testdata/pve/9.2.
  */
 import type { Reason } from '../../workflows/contract/errors.ts';
 import type { ProviderError } from '../providerError.ts';
 import { matchText } from './classifyTexts.ts';
-import { forbidden } from './privileges.ts';
+import { forbidden } from './grants.ts';
 import { failure, outOfReach, shorten, withOutcome } from './verdict.ts';
 import type { Attempt, Peer, Verdict } from './verdict.ts';
 

@@ -1,10 +1,10 @@
 /** One HTTP client per configured provider, following the config in force; `Providers` of the steps. */
 import type { Logger } from 'pino';
 import type { ProviderConfig, ProvidersConfig } from '../../api/providersConfig.ts';
-import type { Providers } from '../deps.ts';
+import type { LaneProviders } from '../deps.ts';
 import { transient } from '../providerError.ts';
 import type { ProviderError } from '../providerError.ts';
-import type { CallContext, ProxmoxApi } from './api.ts';
+import type { CallContext, Lane, ProxmoxApi } from './api.ts';
 import { createProxmoxApi } from './client.ts';
 import { readToken } from './credentials.ts';
 import { createProxmoxHttp, defaultLimits } from './http.ts';
@@ -12,13 +12,8 @@ import type { ConnectionSettings, HttpLimits, ProxmoxHttp } from './http.ts';
 import { observed } from './observed.ts';
 import type { Observer } from './observed.ts';
 
-/** One socket beside those of the steps, so that neither waits for the other (design §4). */
-export type Lane = 'watch' | `check/${string}`;
-
-/** `Providers` with an end. */
-export interface ProxmoxClients extends Providers {
-  /** As `api`, over the one socket of a lane; a check's lane is named after its node. Throws Transient `ProviderUnknown`. */
-  laneApi(name: string, lane: Lane, call: CallContext): ProxmoxApi;
+/** `LaneProviders` with an end. */
+export interface ProxmoxClients extends LaneProviders {
   /** Waits for requests under way, then closes every connection. */
   close(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ProviderConfig } from '../../api/providersConfig.ts';
-import { createProxmoxClients } from '../../activities/proxmox/clients.ts';
+import { createProxmoxClients, type ProxmoxClients } from '../../activities/proxmox/clients.ts';
 import { ProviderError } from '../../activities/providerError.ts';
 import type { Step, StepContext, StepDeps } from '../../activities/deps.ts';
 import { awaitTask } from '../../activities/awaitTask.ts';
@@ -25,6 +25,9 @@ import { makeCa } from './tls.ts';
 export interface StepRig {
   simulator: Simulator;
   records: MemoryRecords;
+  clients: ProxmoxClients;
+  /** The token file, which a test may change. */
+  tokenFile: string;
   deps: StepDeps;
   ref: ProxyRef;
   plan: Plan;
@@ -107,6 +110,8 @@ export async function startSteps(
   const rig: StepRig = {
     simulator,
     records,
+    clients,
+    tokenFile,
     deps,
     ref,
     plan,

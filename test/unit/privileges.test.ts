@@ -5,9 +5,9 @@ import { describe, it } from 'node:test';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import type { PermissionTable } from '../../activities/proxmox/api.ts';
+import { grantMissing } from '../../activities/proxmox/grants.ts';
 import {
   describeMissing,
-  grantMissing,
   missingPrivileges,
   operatorPrivileges,
   seedPrivileges,

@@ -1,0 +1,67 @@
+/** The steps of the `provider` workflow over the step rig; ProviderHealth objects in memory. */
+import { providerHealthStatusSchema, type ProviderHealthStatus } from '../../api/providerHealth.ts';
+import { checkNode } from '../../activities/checkNode.ts';
+import type { HealthDeps, StepContext } from '../../activities/deps.ts';
+import type { ProviderHealthRecords } from '../../activities/kubernetes/healthRecords.ts';
+import type { TargetHealth } from '../../workflows/contract/steps.ts';
+import type { StepRig } from './stepHarness.ts';
+
+export interface HealthRig {
+  deps: HealthDeps;
+  health: MemoryHealth;
+  /** Providers whose Proxies were told to try again. */
+  woken: string[];
+  /** One check; fails when the node is none of the config. */
+  check(node?: string, context?: Partial<StepContext>): Promise<TargetHealth>;
+}
+
+export class MemoryHealth implements ProviderHealthRecords {
+  readonly objects = new Map<string, ProviderHealthStatus>();
+
+  list(): Promise<Map<string, ProviderHealthStatus>> {
+    return Promise.resolve(new Map(this.objects));
+  }
+
+  get(provider: string): Promise<ProviderHealthStatus> {
+    return Promise.resolve(this.objects.get(provider) ?? providerHealthStatusSchema.parse({}));
+  }
+
+  async update(
+    provider: string,
+    change: (status: ProviderHealthStatus) => ProviderHealthStatus,
+  ): Promise<void> {
+    this.objects.set(provider, change(await this.get(provider)));
+  }
+
+  remove(provider: string): Promise<void> {
+    this.objects.delete(provider);
+    return Promise.resolve();
+  }
+}
+
+export function healthRig(rig: StepRig, timeoutMs = 10_000): HealthRig {
+  const health = new MemoryHealth();
+  const woken: string[] = [];
+  const deps: HealthDeps = {
+    ...rig.deps,
+    providers: rig.clients,
+    health,
+    checks: { intervalMs: 60_000, timeoutMs },
+    wakeProxies: (provider) => {
+      woken.push(provider);
+      return Promise.resolve();
+    },
+  };
+  return {
+    deps,
+    health,
+    woken,
+    check: async (node = 'pve1', context = {}) => {
+      const step = (_deps: unknown, full: StepContext): ReturnType<typeof checkNode> =>
+        checkNode(deps, full, { provider: 'pve', node });
+      const { target } = await rig.run(step, {}, context);
+      if (target === null) throw new Error(`${node} is not in the config`);
+      return target;
+    },
+  };
+}
