@@ -1,10 +1,10 @@
-/** Deletes a VM's seed from one node. */
-import type { Step, StepDeps } from './deps.ts';
+/** Deletes a VM's seed from one node, and tells where else it is. */
+import type { Step, StepContext, StepDeps } from './deps.ts';
 import { belongsTo } from './facts/census.ts';
 import { proveListing, requireOnline } from './facts/cluster.ts';
 import { vmAt } from './facts/vms.ts';
-import { isNotFound, transient } from './providerError.ts';
-import type { ProxmoxApi, VmRow } from './proxmox/api.ts';
+import { ProviderError, isNotFound, transient } from './providerError.ts';
+import type { NodeRow, ProxmoxApi, VmRow } from './proxmox/api.ts';
 import { ideSeedVolid } from './vm/hardware.ts';
 import { seedVolidFor } from './vm/identity.ts';
 import type { DeleteSeedInput, DeleteSeedResult } from '../workflows/contract/steps.ts';
@@ -25,7 +25,10 @@ export const deleteSeed: Step<DeleteSeedInput, DeleteSeedResult> = async (deps, 
   const volid = seedVolidFor(isoStorage, seedFile);
   const isListed = async (): Promise<boolean> =>
     (await api.listIsos(node, isoStorage)).some((iso) => iso.volid === volid);
-  if (!(await isListed())) return { kind: 'gone' };
+  if (!(await isListed())) {
+    const alsoOn = await elsewhere(deps, context, api, nodes, input, volid);
+    return alsoOn.length === 0 ? { kind: 'gone' } : { kind: 'gone', alsoOn };
+  }
   await proveListing(deps, api, provider, '/vms');
   for (const row of rows) {
     if (mayNeedIt(row, input)) await requireUnneeded(api, row, input, volid);
@@ -41,6 +44,35 @@ export const deleteSeed: Step<DeleteSeedInput, DeleteSeedResult> = async (deps, 
     { provider, node, storage: isoStorage },
   );
 };
+
+/**
+ * Other nodes of the provider that list the seed: a migrated VM leaves it behind on a storage that is not shared, and a run
+ * whose record was lost knows of one node only. Best effort: a node that cannot be asked is skipped.
+ */
+async function elsewhere(
+  deps: StepDeps,
+  context: StepContext,
+  api: ProxmoxApi,
+  cluster: readonly NodeRow[],
+  { provider, node: own }: DeleteSeedInput,
+  volid: string,
+): Promise<string[]> {
+  const { nodes } = deps.providers.config(provider).proxmox;
+  const [storage = ''] = volid.split(':');
+  const online = nodes.filter((name) => cluster.some(({ node, status }) => node === name && status === 'online')); // prettier-ignore
+  const found: string[] = [];
+  for (const node of online.filter((name) => name !== own)) {
+    try {
+      const isos = await api.listIsos(node, storage);
+      if (isos.some((iso) => iso.volid === volid)) found.push(node);
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      const reason = error.message;
+      context.log.debug({ node, storage, reason }, 'proxmox seed delete failed on a node, skipped');
+    }
+  }
+  return found;
+}
 
 /** Asked last: the object may have come back since the listing that found no Proxy. */
 async function requireNoProxy(

@@ -33,7 +33,7 @@ export async function decommission(life: Life, removal: Removal): Promise<void> 
     removal.destroyed = true;
     life.state.freedVmids = [...life.state.freedVmids, vm.vmid].slice(-keptFreedVmids);
   }
-  for (const node of seedNodesOf(vm)) await deleteSeed(life, removal, node);
+  await deleteSeeds(life, removal);
   const { state } = life;
   state.removals = state.removals.filter((other) => other !== removal);
   addEvent(
@@ -138,7 +138,23 @@ function mayStillAppear(vm: VmRecord, node: string, openMs: number): StepFailed 
   });
 }
 
-async function deleteSeed(life: Life, removal: Removal, node: string): Promise<void> {
+/** On every node known to have held it; where else it turns up, best effort (design §5): nothing there is waited for. */
+async function deleteSeeds(life: Life, removal: Removal): Promise<void> {
+  const others = new Set<string>();
+  for (const node of seedNodesOf(removal.vm)) {
+    for (const other of await deleteSeed(life, removal, node)) others.add(other);
+  }
+  for (const node of others) {
+    try {
+      await deleteSeed(life, removal, node);
+    } catch (error) {
+      if (!(error instanceof StepFailed)) throw error;
+    }
+  }
+}
+
+/** Gives the other nodes that list the seed. */
+async function deleteSeed(life: Life, removal: Removal, node: string): Promise<string[]> {
   const { vm } = removal;
   const input = {
     ref: life.state.ref,
@@ -149,7 +165,7 @@ async function deleteSeed(life: Life, removal: Removal, node: string): Promise<v
     vmid: vm.vmid,
     isoStorage: vm.isoStorage,
   };
-  if (removal.seedGoneFrom.includes(node)) return;
+  if (removal.seedGoneFrom.includes(node)) return [];
   for (let round = 0; round < maxRounds; round += 1) {
     const result = await write(() =>
       life.step('deleteSeed', input, {
@@ -168,7 +184,7 @@ async function deleteSeed(life: Life, removal: Removal, node: string): Promise<v
       const openMs = openForMs(vm.seedUnknownAtMs, vm);
       if (openMs > 0) throw mayStillAppear(vm, node, openMs);
       removal.seedGoneFrom.push(node);
-      return;
+      return result.alsoOn ?? [];
     }
     await awaitTask(life, placeOf(vm), 'seedDelete', vm.vmid, result.upid);
   }

@@ -55,11 +55,28 @@ describe('deleteSeed', () => {
       assert.equal(result.kind, 'task');
       const upid = result.kind === 'task' ? result.upid : '';
       await rig.run(awaitTask, { provider: 'pve', upid, kind: 'seedDelete', vmid: rig.vmid });
-      assert.deepEqual(await rig.run(deleteSeed, seed(rig, 'pve2')), { kind: 'gone' });
+      const gone = await rig.run(deleteSeed, seed(rig, 'pve2'));
+      assert.deepEqual(gone, { kind: 'gone', alsoOn: ['pve1'] });
       assert.deepEqual(
         rig.simulator.isos().map(({ node }) => node),
         ['pve1'],
       );
+    }));
+
+  it('tells where else the seed is, and skips nodes and storages that cannot be asked', () =>
+    withSteps(async (rig) => {
+      addSeed(rig, 'pve2');
+      assert.deepEqual(await rig.run(deleteSeed, seed(rig)), { kind: 'gone', alsoOn: ['pve2'] });
+      const action = { kind: 'status', status: 500, reason: 'no', when: 'before' } as const;
+      rig.simulator.faults.push({ path: /pve2\/storage\/proxy-seeds\/content/, action });
+      assert.deepEqual(await rig.run(deleteSeed, seed(rig)), { kind: 'gone' });
+      const skipped = rig.lines.filter(({ msg }) => String(msg).endsWith('on a node, skipped'));
+      assert.deepEqual(
+        skipped.map(({ node }) => node),
+        ['pve2'],
+      );
+      rig.simulator.setNode('pve2', { state: 'dead' });
+      assert.deepEqual(await rig.run(deleteSeed, seed(rig)), { kind: 'gone' });
     }));
 
   it('is done where there is no seed, and on a node that the cluster does not know', () =>
