@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { allocateVmid } from '../../activities/allocateVmid.ts';
+import { listManagedVms } from '../../activities/listManagedVms.ts';
+import { installationHex } from '../../activities/vm/identity.ts';
+import type { Census } from '../../workflows/contract/collection.ts';
+import type { Leftover } from '../../workflows/contract/proxy.ts';
+import { aRef } from '../support/aPlan.ts';
+import { aProxy } from '../support/memoryRecords.ts';
+import { lostUid, nameOf, placeOrphan } from '../support/orphanRig.ts';
+import { writes } from '../support/removals.ts';
+import { stepFixture } from '../support/stepFixture.ts';
+import { expectReason, withSteps, type StepRig } from '../support/stepHarness.ts';
+
+const everyVm = { ref: null, provider: 'pve' } as const;
+
+async function census(rig: StepRig): Promise<Census> {
+  const { vms, census: taken } = await rig.run(listManagedVms, everyVm);
+  assert.deepEqual(vms, []);
+  assert.ok(taken);
+  return taken;
+}
+
+function withLeftovers(rig: StepRig, vmids: number[], uid = rig.ref.uid, name = 'p1'): void {
+  const leftovers: Leftover[] = vmids.map((vmid) => ({
+    provider: 'pve',
+    vmid,
+    node: 'pve1',
+    upid: '',
+    reason: 'locked (clone)',
+  }));
+  const proxy = aProxy({ metadata: { ...aRef({ uid, name }) } });
+  rig.records.put({ ...proxy, status: { ...proxy.status, leftovers } });
+}
+
+describe('listManagedVms without a Proxy', () => {
+  it('finds the VMs of ours whose UID no Proxy has, on every node, and counts all of ours', () =>
+    withSteps(async (rig) => {
+      rig.place();
+      placeOrphan(rig, { node: 'pve2' });
+      const { orphans, managed, alarm, listVersion } = await census(rig);
+      const owner = { ...aRef(), uid: lostUid };
+      assert.deepEqual(orphans, [
+        { vmid: 300, node: 'pve2', name: nameOf(lostUid), owner, kept: null },
+      ]);
+      assert.equal(managed, 2);
+      assert.equal(alarm, null);
+      assert.equal(listVersion, '1000');
+    }));
+
+  it('finds nothing of a Proxy that exists, whatever its spec and whether it is being deleted', () =>
+    withSteps(async (rig) => {
+      rig.place({ config: { name: nameOf(rig.ref.uid, { spec: '999999' }) } });
+      rig.records.markDeleting(rig.ref);
+      assert.deepEqual((await census(rig)).orphans, []);
+    }));
+
+  it('asks nothing but to read, and reads no config of a VM that is not named like ours', () =>
+    withSteps(async (rig) => {
+      placeOrphan(rig);
+      rig.place({ vmid: 301, config: { name: 'web-1' } });
+      rig.place({ vmid: 302, config: { name: 'proxy-by-hand' } });
+      const theirs = nameOf(lostUid, { hex: installationHex('elsewhere') });
+      rig.place({ vmid: 303, installation: 'elsewhere', uid: lostUid, config: { name: theirs } });
+      assert.deepEqual(
+        (await census(rig)).orphans.map(({ vmid }) => vmid),
+        [300],
+      );
+      assert.deepEqual(writes(rig), []);
+      const read = rig.sent('GET', /\/qemu\/\d+\/config$/).map(({ path }) => path);
+      assert.deepEqual(read, ['/nodes/pve1/qemu/300/config']);
+    }));
+
+  it('believes no name: the mark in the config decides', () =>
+    withSteps(
+      async (rig) => {
+        placeOrphan(rig, { config: { description: 'made by hand' } });
+        placeOrphan(rig, { vmid: 301, installation: 'elsewhere' });
+        placeOrphan(rig, { vmid: 302, config: { template: '1' } });
+        placeOrphan(rig, { vmid: 303 });
+        rig.simulator.cluster.vms.get(303)?.config.set('name', 'web-1');
+        assert.deepEqual((await census(rig)).orphans, []);
+        assert.equal(rig.sent('GET', /\/303\/config$/).length, 1, 'the listing shows the old name');
+      },
+      // The statistics, with the name in the listing, are renewed every ten seconds.
+      { timeScale: 1 },
+    ));
+
+  it('says of a VM that is to stay why', () =>
+    withSteps(async (rig) => {
+      placeOrphan(rig, { config: { protection: '1' } });
+      const { orphans } = await census(rig);
+      assert.match(orphans[0]?.kept ?? '', /protected/);
+    }));
+
+  it('keeps a VM whose mark names no Proxy', () =>
+    withSteps(async (rig) => {
+      placeOrphan(rig);
+      const { config } = rig.simulator.cluster.vms.get(300) ?? {};
+      const mark = config?.get('description') ?? '';
+      config?.set('description', mark.replace(/proxy-operator-proxy=.*\n/, ''));
+      assert.equal((await census(rig)).orphans[0]?.kept, 'its mark names no Proxy');
+    }));
+
+  it('leaves out what is on a node that does not answer, and nothing else', () =>
+    withSteps(async (rig) => {
+      placeOrphan(rig, { node: 'pve2' });
+      placeOrphan(rig, { vmid: 301, config: { name: nameOf(lostUid, { spec: '777777' }) } });
+      rig.simulator.setNode('pve2', { state: 'dead' });
+      const { orphans, managed } = await census(rig);
+      assert.deepEqual(
+        orphans.map(({ vmid }) => vmid),
+        [301],
+      );
+      assert.equal(managed, 2);
+    }));
+
+  it('concludes nothing without the right to see VMs, nor without Kubernetes', () =>
+    withSteps(
+      async (rig) => {
+        expectReason(await rig.refusal(listManagedVms, everyVm), 'ListingIncomplete');
+      },
+      { fixture: stepFixture({ acls: [] }) },
+    ));
+
+  it('lists VMs before Proxies: what is made meanwhile is nobody’s orphan', () =>
+    withSteps(async (rig) => {
+      placeOrphan(rig);
+      const { survey } = rig.records;
+      rig.records.survey = () => {
+        assert.equal(rig.sent('GET', /^\/cluster\/resources$/).length, 1);
+        return survey();
+      };
+      assert.equal((await census(rig)).orphans.length, 1);
+    }));
+
+  it('tells the alarm of the observation, and what the config says about collecting', () =>
+    withSteps(async (rig) => {
+      const alarm = {
+        id: 'absent-1',
+        since: '2026-11-29T19:00:00Z',
+        message: 'all gone',
+        vmids: [],
+      };
+      await rig.deps.alarms.write('pve', alarm);
+      rig.configure({ gc: { mode: 'report', graceMinutes: 5 }, confirmAbsence: 'absent-0' });
+      const taken = await census(rig);
+      assert.equal(taken.alarm, 'absent-1');
+      const { mode, graceMs, confirmAbsence } = taken.settings;
+      assert.deepEqual({ mode, graceMs, confirmAbsence }, { mode: 'report', graceMs: 300_000, confirmAbsence: 'absent-0' }); // prettier-ignore
+    }));
+});
+
+describe('a leftover', () => {
+  it('is gone when its VMID is free or somebody else’s', () =>
+    withSteps(async (rig) => {
+      withLeftovers(rig, [310, 311]);
+      rig.place({ vmid: 311, config: { name: 'web-1' } });
+      const states = (await census(rig)).leftovers.map(({ vmid, state }) => `${vmid} ${state}`);
+      assert.deepEqual(states, ['310 gone', '311 gone']);
+    }));
+
+  it('can be removed when it is ours and unlocked', () =>
+    withSteps(async (rig) => {
+      withLeftovers(rig, [310]);
+      rig.place({ vmid: 310 });
+      assert.deepEqual((await census(rig)).leftovers, [
+        { owner: rig.ref, vmid: 310, state: 'free' },
+      ]);
+    }));
+
+  it('stays one while it is locked, and for ever while it is a bare placeholder', () =>
+    withSteps(async (rig) => {
+      withLeftovers(rig, [310, 311]);
+      rig.place({ vmid: 310, config: { lock: 'clone' } });
+      rig.place({ vmid: 311, config: { name: null, description: null, scsi0: null } });
+      assert.deepEqual((await census(rig)).leftovers, []);
+    }));
+
+  it('is one too many when the provider has three', () =>
+    withSteps(async (rig) => {
+      const { ref, plan, vmid } = rig;
+      rig.place({ config: { lock: 'clone' } });
+      const input = {
+        ref,
+        plan,
+        recordedVmids: [vmid],
+        avoidVmids: [],
+        ownFreedVmids: [],
+        recordedDiskKeys: {},
+      };
+      withLeftovers(rig, [311, 312], lostUid, 'p2');
+      assert.equal((await rig.run(allocateVmid, input)).kind, 'stuck');
+      withLeftovers(rig, [311, 312, 313], lostUid, 'p2');
+      const error = expectReason(await rig.refusal(allocateVmid, input), 'VmLeftover');
+      assert.equal(error.errorClass, 'Transient');
+      assert.match(error.message, /311 on pve1, 312 on pve1, 313 on pve1/);
+      assert.match(error.message, new RegExp(`qm unlock ${vmid}`));
+    }));
+});
