@@ -139,7 +139,9 @@ function bind<Deps extends StepDeps, Input, Result>(
       return seconds;
     };
     try {
-      const result = await withStepSpan(step, facts, () => run(deps, context, input));
+      const result = await withStepSpan(step, facts, () =>
+        run(deps, context, input).catch((error: unknown) => logVanished(context.log, error)),
+      );
       context.log.debug({ seconds: measure('ok', false) }, 'step finished');
       return result;
     } catch (thrown) {
@@ -203,13 +205,20 @@ function contextOf(
   };
 }
 
+/** Inside the step's span, as every line about a VM. */
+function logVanished(log: Logger, error: unknown): never {
+  if (error instanceof ProviderError && error.facts.reason === 'VmVanished') {
+    log.debug({ reason: error.message }, 'proxmox vm not found');
+  }
+  throw error;
+}
+
 function logFailure(log: Logger, error: unknown, cancelled: boolean, seconds: number): void {
   if (cancelled) log.debug({ seconds }, 'step cancelled');
   else if (error instanceof NotYet)
     log.debug({ seconds, why: error.message }, 'step not ready yet');
   else if (error instanceof ProviderError) {
     const { errorClass, facts, message } = error;
-    if (facts.reason === 'VmVanished') log.debug({ reason: message }, 'proxmox vm not found');
     log.info({ ...facts, class: errorClass, error: message, seconds }, 'step failed');
   } else log.error({ err: error, seconds }, 'step failed unexpectedly');
 }

@@ -40,6 +40,7 @@ export const listManagedVms: Step<ListManagedVmsInput, ListManagedVmsResult> = a
   const vms = found.filter((vm) => vm !== null);
   const counts = { vms: rows.length, candidates: matter.length, managed: vms.length };
   context.log.debug(counts, 'proxmox vms listed');
+  for (const vm of vms) context.log.trace({ ...vm }, 'proxmox listed instance');
   return { vms, census: null };
 };
 
