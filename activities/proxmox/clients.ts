@@ -116,7 +116,7 @@ export async function warnAboutSettings(config: ProvidersConfig, log: Logger): P
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       const path = proxmox.tokenFile;
-      const text = 'WARNING: token file is not usable; every call fails until it is';
+      const text = 'WARNING: token file is not readable; every call fails until it is';
       log.warn({ ...fields, path, reason }, text);
     }
   }

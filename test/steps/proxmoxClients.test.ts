@@ -165,7 +165,7 @@ describe('warnings at start', () => {
         lines.map(({ provider, msg, path }) => [provider, msg, path]),
         [
           ['bad', 'WARNING: insecureSkipTLSVerify is set', undefined],
-          ['bad', 'WARNING: token file is not usable; every call fails until it is', tokenFile],
+          ['bad', 'WARNING: token file is not readable; every call fails until it is', tokenFile],
         ],
       );
       assert.equal(rig.peer.opened(), 0);
