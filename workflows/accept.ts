@@ -1,4 +1,5 @@
 /** Takes in what the outside says: the object as claimed, and signals. Pure changes of state. */
+import type { OrphanSignal } from './contract/collection.ts';
 import type { ClaimProxyResult } from './contract/steps.ts';
 import type { DesiredProxy } from './contract/proxy.ts';
 import { addEvent, applyHealth, troublesOf, type ProxyState } from './state.ts';
@@ -12,6 +13,7 @@ export function acceptClaim(state: ProxyState, claim: ClaimProxyResult): void {
   if (!claim.found) return;
   const before = state.desired;
   if (!before) restore(state, claim);
+  endCollection(state);
   state.desired = claim.desired;
   state.deleting ||= claim.deleting;
   acceptAnnotations(state, claim.desired);
@@ -55,6 +57,23 @@ export function requestRetry(state: ProxyState): void {
   wake(state);
   state.trouble = state.trouble?.nextAtMs === null ? null : state.trouble;
   if (state.repairTrouble) state.lookWanted = true;
+}
+
+/** `orphan`: nothing is believed of it but that a look is due, at Kubernetes first. */
+export function requestCollection(state: ProxyState, { provider, vmid }: OrphanSignal): void {
+  if (state.deleting) return;
+  if (!state.orphans.some((known) => known.vmid === vmid && known.provider === provider)) {
+    state.orphans.push({ provider, vmid });
+  }
+  state.refreshWanted = true;
+}
+
+/** The object is there (again): of what the collection told only leftovers count, and nothing is an orphan. */
+function endCollection(state: ProxyState): void {
+  const { leftovers } = state;
+  state.collected = false;
+  state.removals = state.removals.filter(({ purpose }) => purpose !== 'orphan');
+  state.orphans = state.orphans.filter(({ vmid }) => leftovers.some((one) => one.vmid === vmid));
 }
 
 /** Another Proxy keeps the ip:port this one claims (`heldBy`), or does not dispute it any more (`null`). */

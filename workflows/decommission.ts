@@ -15,8 +15,19 @@ const maxRounds = 3;
 
 /** Removes one VM and its seeds. Throws StepFailed; running it again continues where the world stands. */
 export async function decommission(life: Life, removal: Removal): Promise<void> {
-  const { vm, purpose } = removal;
-  if (purpose === 'retain') return keep(life, removal);
+  if (removal.purpose === 'retain') return keep(life, removal);
+  try {
+    await remove(life, removal);
+  } catch (error) {
+    if (removal.purpose !== 'orphan' || !isStillWanted(error)) throw error;
+    // No orphan after all: whoever wants it is read again.
+    forgetRemoval(life, removal);
+    life.state.refreshWanted = true;
+  }
+}
+
+async function remove(life: Life, removal: Removal): Promise<void> {
+  const { vm } = removal;
   if (!removal.destroyed) {
     try {
       await stop(life, removal);
@@ -33,16 +44,24 @@ export async function decommission(life: Life, removal: Removal): Promise<void> 
     removal.destroyed = true;
     life.state.freedVmids = [...life.state.freedVmids, vm.vmid].slice(-keptFreedVmids);
   }
-  await deleteSeeds(life, removal);
+  const kept = await deleteSeeds(life, removal);
   const { state } = life;
-  state.removals = state.removals.filter((other) => other !== removal);
+  forgetRemoval(life, removal);
   addEvent(
     state,
     'Normal',
     'VmRemoved',
     'Remove',
-    `VM ${vm.vmid} (${vm.name}) and its seed are gone`,
+    `VM ${vm.vmid} (${vm.name}) ${kept ? 'is gone' : 'and its seed are gone'}`,
   );
+}
+
+function forgetRemoval({ state }: Life, removal: Removal): void {
+  state.removals = state.removals.filter((other) => other !== removal);
+}
+
+function isStillWanted(error: unknown): boolean {
+  return error instanceof StepFailed && error.failure.facts.reason === 'StillWanted';
 }
 
 /** `Retain`: VM and seed stay, and the mark says so to whoever collects orphans (design §2). */
@@ -138,8 +157,16 @@ function mayStillAppear(vm: VmRecord, node: string, openMs: number): StepFailed 
   });
 }
 
-/** On every node known to have held it; where else it turns up, best effort (design §5): nothing there is waited for. */
-async function deleteSeeds(life: Life, removal: Removal): Promise<void> {
+/** Whether the seed stays. On every node known to have held it; where else it turns up, best effort (design §5): nothing there is waited for. */
+async function deleteSeeds(life: Life, removal: Removal): Promise<boolean> {
+  const { serving, next } = life.state;
+  // A leftover may have the name of the VM that was made instead, and its seed is that one's then.
+  if (
+    removal.purpose === 'leftover' &&
+    [serving, next].some((vm) => vm?.name === removal.vm.name)
+  ) {
+    return true;
+  }
   const others = new Set<string>();
   for (const node of seedNodesOf(removal.vm)) {
     for (const other of await deleteSeed(life, removal, node)) others.add(other);
@@ -151,6 +178,7 @@ async function deleteSeeds(life: Life, removal: Removal): Promise<void> {
       if (!(error instanceof StepFailed)) throw error;
     }
   }
+  return false;
 }
 
 /** Gives the other nodes that list the seed. */
@@ -164,6 +192,7 @@ async function deleteSeed(life: Life, removal: Removal, node: string): Promise<s
     node,
     vmid: vm.vmid,
     isoStorage: vm.isoStorage,
+    ...(removal.purpose === 'orphan' ? { orphan: true } : {}),
   };
   if (removal.seedGoneFrom.includes(node)) return [];
   for (let round = 0; round < maxRounds; round += 1) {

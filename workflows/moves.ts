@@ -1,5 +1,6 @@
 /** How each move is carried out. What needs no step is a change of state and done at once. */
 import { condition } from '@temporalio/workflow';
+import { collect } from './collect.ts';
 import type { ProxyWorkflowResult } from './contract/messages.ts';
 import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
 import { decommission, listForDeletion } from './decommission.ts';
@@ -14,6 +15,9 @@ import { addEvent, retire, type ProxyState } from './state.ts';
 export async function carryOut(life: Life, move: Move): Promise<void> {
   const { state } = life;
   const { desired } = state;
+  // What the collection of orphans asks for needs no object.
+  if (move.kind === 'collect') return collect(life);
+  if (move.kind === 'remove') return removeFirst(life, move.vmid);
   if (!desired) return;
   switch (move.kind) {
     case 'refresh':
@@ -40,8 +44,6 @@ export async function carryOut(life: Life, move: Move): Promise<void> {
       return beginDeletion(life, desired);
     case 'listForDeletion':
       return listForDeletion(life, desired);
-    case 'remove':
-      return removeFirst(life, move.vmid);
     case 'release':
     case 'forceRelease':
       return release(life);

@@ -23,7 +23,8 @@ export type Move =
   | { kind: 'reclaim'; vmid: number }
   | { kind: 'retireServing'; vmid: number; specHash: string }
   | { kind: 'markLate'; vmid: number }
-  | { kind: 'repair' };
+  | { kind: 'repair' }
+  | { kind: 'collect'; vmid: number };
 
 /** Two moves with one key are the same work: a running one is left alone. */
 export function moveKey(move: Move): string {
@@ -38,9 +39,9 @@ export function nextMove(state: ProxyState, nowMs: number): Move {
   if (state.released) return { kind: 'end' };
   if (state.refreshWanted && !state.desired) return park(null, 'unread');
   // Never claimed, so nothing was ever made for it: a deletion that came before the finalizer leaves nothing to do.
-  if (!state.desired) return { kind: 'end' };
+  if (!state.desired) return orphanMove(state, nowMs) ?? { kind: 'end' };
   if (state.deleting) return deletionMove(state, state.desired, nowMs);
-  if (!state.objectFound) return park(null, 'ObjectMissing');
+  if (!state.objectFound) return missingMove(state, nowMs);
   if (state.desired.mode === 'External') {
     return park(null, state.desired.paused ? 'Paused' : 'External');
   }
@@ -49,7 +50,29 @@ export function nextMove(state: ProxyState, nowMs: number): Move {
 
 function keepingMove(state: ProxyState, desired: DesiredProxy, nowMs: number): Move {
   if (desired.paused) return park(null, 'Paused');
-  return markMove(state, desired, nowMs) ?? servingMove(state, desired, nowMs);
+  const move = markMove(state, desired, nowMs) ?? servingMove(state, desired, nowMs);
+  const [leftover] = state.orphans;
+  if (!leftover || move.kind !== 'park') return move;
+  const gate = gateOf(state.removalTrouble, nowMs);
+  return gate ? parkFirst(move, gate) : { kind: 'collect', vmid: leftover.vmid };
+}
+
+/** The object vanished without a deletion: nothing is done but what the collection of orphans asks for (design §5). */
+function missingMove(state: ProxyState, nowMs: number): Move {
+  const { serving, next, removals, collected, refreshWanted } = state;
+  const move = refreshWanted ? null : orphanMove(state, nowMs);
+  if (move) return move;
+  const nothingLeft = !serving && !next && removals.length === 0;
+  return collected && nothingLeft && !refreshWanted ? { kind: 'end' } : park(null, 'ObjectMissing');
+}
+
+function orphanMove(state: ProxyState, nowMs: number): Move | null {
+  const [orphan] = state.orphans;
+  if (orphan) return gateOf(state.removalTrouble, nowMs) ?? { kind: 'collect', vmid: orphan.vmid };
+  return removalMove(
+    state.removals.filter(({ purpose }) => purpose === 'orphan'),
+    nowMs,
+  );
 }
 
 /** A look at what serves goes before everything that takes time; what only changes the state is done first. */
@@ -80,7 +103,7 @@ function deletionMove(state: ProxyState, desired: DesiredProxy, nowMs: number): 
   if (managed && !state.listedForDeletion && mayHaveVms(state)) {
     return gateOf(state.removalTrouble, nowMs) ?? { kind: 'listForDeletion' };
   }
-  return removalMove(state, nowMs) ?? releaseGate(state, nowMs) ?? { kind: 'release' };
+  return removalMove(state.removals, nowMs) ?? releaseGate(state, nowMs) ?? { kind: 'release' };
 }
 
 /** A finalizer that could not be removed is tried again at its pace; no other trouble holds it up. */
@@ -99,7 +122,7 @@ function servingMove(state: ProxyState, desired: DesiredProxy, nowMs: number): M
   if (wanted === null) return withoutCloudInit(state, nowMs);
   if (serving?.specHash === wanted) {
     if (next) return { kind: 'discardNext', vmid: next.vmid };
-    return removalMove(state, nowMs) ?? park(null, 'Serving');
+    return removalMove(state.removals, nowMs) ?? park(null, 'Serving');
   }
   if (next && next.specHash !== wanted) return { kind: 'discardNext', vmid: next.vmid };
   if (next && healthOf(state, next.ip)?.healthy) return { kind: 'promote', vmid: next.vmid };
@@ -117,7 +140,7 @@ function isWantedAgain(removal: Removal, wanted: string): boolean {
 function makeMove(state: ProxyState, desired: DesiredProxy, wanted: string, nowMs: number): Move {
   const { serving, next } = state;
   const deleteFirst = desired.replaceStrategy === 'DeleteFirst';
-  const removal = removalMove(state, nowMs);
+  const removal = removalMove(state.removals, nowMs);
   const full = !next && state.removals.length >= maxRemovals;
   const first = state.removals.some((entry) => mustGoFirst(entry, wanted, deleteFirst));
   if (removal && (first || full)) return removal;
@@ -136,6 +159,7 @@ function makeMove(state: ProxyState, desired: DesiredProxy, wanted: string, nowM
 /** What has the new VM's name, is half made, or is to be deleted first, goes before anything is made. */
 function mustGoFirst(removal: Removal, wanted: string, deleteFirst: boolean): boolean {
   const { purpose, vm } = removal;
+  if (purpose === 'leftover') return false;
   return (
     purpose === 'incomplete' || vm.specHash === wanted || (deleteFirst && purpose === 'replacement')
   );
@@ -154,14 +178,15 @@ function waitForHealth(state: ProxyState, next: VmRecord, nowMs: number): Move {
 
 /** A missing Secret is never a change: what serves goes on, what is to be made waits (design §4). */
 function withoutCloudInit(state: ProxyState, nowMs: number): Move {
-  if (state.serving) return removalMove(state, nowMs) ?? park(null, 'CloudInitUnavailable');
+  if (state.serving)
+    return removalMove(state.removals, nowMs) ?? park(null, 'CloudInitUnavailable');
   return gateOf(state.trouble, nowMs) ?? { kind: 'refresh' };
 }
 
 /** The first removal that can go on; else the wait that ends first. */
-function removalMove(state: ProxyState, nowMs: number): Move | null {
+function removalMove(removals: readonly Removal[], nowMs: number): Move | null {
   let wait: Move | null = null;
-  for (const removal of state.removals) {
+  for (const removal of removals) {
     const gate = removalGate(removal, nowMs);
     if (!gate) return { kind: 'remove', vmid: removal.vm.vmid };
     wait = wait ? parkFirst(wait, gate) : gate;

@@ -51,12 +51,13 @@ export async function proxy(input: ProxyRun): Promise<ProxyWorkflowResult> {
   life.stop();
   return {
     outcome: outcomeOf(state),
-    left: state.forced ? leftBehind(state) : [],
+    left: state.forced || state.collected ? leftBehind(state) : [],
   };
 }
 
-function outcomeOf({ forced, desired }: ProxyState): ProxyWorkflowResult['outcome'] {
+function outcomeOf({ forced, collected, desired }: ProxyState): ProxyWorkflowResult['outcome'] {
   if (forced) return 'ForceDeleted';
+  if (collected) return 'Collected';
   return desired === null ? 'Gone' : 'Deleted';
 }
 
@@ -106,12 +107,18 @@ function isOverruled(state: ProxyState, move: Move, otherwise: () => boolean): b
     case 'remove':
     case 'listForDeletion':
       return (
-        state.desired?.paused === true ||
+        (state.objectFound && state.desired?.paused === true) ||
+        (move.kind === 'remove' && !isUnderRemoval(state, move.vmid)) ||
         (move.kind === 'listForDeletion' ? otherwise() : servingDiffers(state))
       );
     default:
       return false;
   }
+}
+
+/** An orphan whose object came back is none. */
+function isUnderRemoval({ removals }: ProxyState, vmid: number): boolean {
+  return removals.some(({ vm }) => vm.vmid === vmid);
 }
 
 /** What serves may have stopped: that does not wait for a long step. */
@@ -147,6 +154,7 @@ function noteTrouble(
   if (slot !== 'removalTrouble' && cancelled) return;
   const removal =
     move.kind === 'remove' ? state.removals.find(({ vm }) => vm.vmid === move.vmid) : undefined;
+  if (move.kind === 'remove' && !removal) return;
   const before = removal ? removal.trouble : state[slot];
   const trouble = nextTrouble(before, step, failure, Date.now(), slot !== 'trouble', subject);
   if (failure.kind === 'failed' && before?.reason !== trouble.reason) {

@@ -1,6 +1,13 @@
 /** Signal handlers of the `proxy` workflow. They change state synchronously and never wait. */
 import { defineSignal, setHandler } from '@temporalio/workflow';
-import { noteConflict, requestForceDelete, requestRetry, wake } from './accept.ts';
+import {
+  noteConflict,
+  requestCollection,
+  requestForceDelete,
+  requestRetry,
+  wake,
+} from './accept.ts';
+import type { OrphanSignal } from './contract/collection.ts';
 import {
   signalNames,
   type DesiredChanged,
@@ -13,6 +20,7 @@ export const desiredChangedSignal = defineSignal<[DesiredChanged]>(signalNames.d
 export const healthSignal = defineSignal<[HealthSignal]>(signalNames.health);
 export const observedSignal = defineSignal<[Observed]>(signalNames.observed);
 export const providerChangedSignal = defineSignal(signalNames.providerChanged);
+export const orphanSignal = defineSignal<[OrphanSignal]>(signalNames.orphan);
 export const forceDeleteSignal = defineSignal(signalNames.forceDelete);
 export const retrySignal = defineSignal(signalNames.retry);
 
@@ -33,6 +41,9 @@ export function applySignals(state: ProxyState): void {
     wake(state);
     if (state.repairTrouble) state.lookWanted = true;
     if (state.trouble?.scope === 'provider') state.trouble.nextAtMs = 0;
+  });
+  setHandler(orphanSignal, (orphan) => {
+    requestCollection(state, orphan);
   });
   setHandler(forceDeleteSignal, () => {
     requestForceDelete(state);

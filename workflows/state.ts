@@ -1,4 +1,5 @@
 /** The whole state of one Proxy's workflow: plain JSON, handed on by continue-as-new. */
+import type { OrphanSignal } from './contract/collection.ts';
 import type { ErrorClass, FailureScope, Reason } from './contract/errors.ts';
 import type { HealthSignal, ProbeReason } from './contract/messages.ts';
 import type {
@@ -56,7 +57,7 @@ export interface Health {
 export interface Removal {
   vm: VmRecord;
   /** `retain`: it stays, and its mark has to say so. */
-  purpose: 'deletion' | 'replacement' | 'incomplete' | 'orphan' | 'retain';
+  purpose: 'deletion' | 'replacement' | 'incomplete' | 'leftover' | 'orphan' | 'retain';
   /** Not before this (epoch ms): clients that still use the VM finish meanwhile. */
   drainUntilMs: number | null;
   /** Nodes whose seed is proven gone. */
@@ -83,6 +84,10 @@ export interface ProxyState {
   next: VmRecord | null;
   removals: Removal[];
   leftovers: Leftover[];
+  /** VMs that the collection told of: orphans while the object is missing, else leftovers that may be cleared. */
+  orphans: OrphanSignal[];
+  /** The object was missing, and what was left of it was collected. */
+  collected: boolean;
   /** VMIDs this workflow freed itself: exempt from cooling. */
   freedVmids: number[];
   handled: Handled;
@@ -137,6 +142,8 @@ export function initialState(ref: ProxyRef, searchAttributes: boolean): ProxySta
     next: null,
     removals: [],
     leftovers: [],
+    orphans: [],
+    collected: false,
     freedVmids: [],
     handled: { retry: null, forceDelete: null },
     forced: false,

@@ -1,0 +1,61 @@
+/** What the collection of orphans told of a VM: looked at afresh, then put on its way out where it still holds. */
+import type { OrphanSignal } from './contract/collection.ts';
+import type { VmRecord } from './contract/proxy.ts';
+import type { ManagedVm } from './contract/steps.ts';
+import type { Life } from './life.ts';
+import { addEvent, retire, type ProxyState } from './state.ts';
+import { listedVm } from './vmRecord.ts';
+
+/** One listing of one provider for all that was told of it. Throws StepFailed. */
+export async function collect(life: Life): Promise<void> {
+  const { state } = life;
+  const provider = state.orphans[0]?.provider ?? '';
+  const { vms } = await life.step(
+    'listManagedVms',
+    { ref: state.ref, provider },
+    { provider, summary: `look at the VMs of ${state.ref.namespace}/${state.ref.name}` },
+  );
+  const told = state.orphans.filter((orphan) => orphan.provider === provider);
+  state.orphans = state.orphans.filter((orphan) => orphan.provider !== provider);
+  for (const orphan of told) {
+    const found = vms.find(({ vmid }) => vmid === orphan.vmid) ?? null;
+    if (state.objectFound) settleLeftover(state, orphan, found);
+    else settleOrphan(state, orphan, found);
+  }
+}
+
+/** The VM of a Proxy that exists, given up once: it goes when it is ours and unlocked, and is forgotten when it is gone. */
+function settleLeftover(state: ProxyState, orphan: OrphanSignal, found: ManagedVm | null): void {
+  const { provider, vmid } = orphan;
+  if (!dropLeftover(state, orphan)) return;
+  const what = found === null ? 'is gone' : 'is unlocked, so it is removed';
+  addEvent(state, 'Normal', 'LeftoverCleared', 'Collect', `leftover VM ${vmid} ${what}`);
+  if (found !== null) retire(state, listedVm(provider, found), 'leftover', null);
+}
+
+/** Every step of its removal asks Kubernetes once more (design §7). */
+function settleOrphan(state: ProxyState, orphan: OrphanSignal, found: ManagedVm | null): void {
+  const { provider, vmid } = orphan;
+  state.collected = true;
+  dropLeftover(state, orphan);
+  const known = takeOut(state, vmid);
+  if (found === null) return;
+  retire(state, known ?? listedVm(provider, found), 'orphan', null);
+}
+
+/** The record of the VM, which stands nowhere else from now on. */
+function takeOut(state: ProxyState, vmid: number): VmRecord | null {
+  const { serving, next, removals } = state;
+  const removal = removals.find(({ vm }) => vm.vmid === vmid);
+  if (removal) state.removals = removals.filter((other) => other !== removal);
+  if (next?.vmid === vmid) state.next = null;
+  if (serving?.vmid === vmid) state.serving = null;
+  return [serving, next, removal?.vm].find((vm) => vm?.vmid === vmid) ?? null;
+}
+
+function dropLeftover(state: ProxyState, { provider, vmid }: OrphanSignal): boolean {
+  const others = state.leftovers.filter((one) => one.vmid !== vmid || one.provider !== provider);
+  const dropped = others.length < state.leftovers.length;
+  state.leftovers = others;
+  return dropped;
+}
