@@ -1,8 +1,7 @@
 /** Which cells the matrix has: the sums (every fault, every disturbance) and the product of both lists. */
 import { disturbances, type Disturbance } from './disturbances.ts';
 import { cannotMeet, faults, type Fault } from './faults.ts';
-import { rows } from './rows.ts';
-import type { MatrixStep } from './stepWorker.ts';
+import { rows, type RowName } from './rows.ts';
 import type { Cell } from './tell.ts';
 
 /** A cell, or why it does not apply. */
@@ -21,33 +20,39 @@ export function sums(): PlannedCell[] {
   ]);
 }
 
-/** Every fault, once and lasting, together with every disturbance. */
+/** Every fault of a main request, once and lasting, together with every disturbance. */
 export function productOf(): PlannedCell[] {
   return steps().flatMap((step) =>
-    faults.flatMap((fault) =>
-      [false, true].flatMap((lasting) =>
-        disturbances.map((disturbance) => plan(step, fault, lasting, disturbance)),
+    faults
+      .filter(isOfMainRequest)
+      .flatMap((fault) =>
+        [false, true].flatMap((lasting) =>
+          disturbances.map((disturbance) => plan(step, fault, lasting, disturbance)),
+        ),
       ),
-    ),
   );
 }
 
-function steps(): MatrixStep[] {
-  return Object.keys(rows).filter((name): name is MatrixStep => name in rows);
+function isOfMainRequest(fault: Fault): boolean {
+  return fault.kind === 'kubernetes' || fault.request === 'main';
+}
+
+function steps(): RowName[] {
+  return Object.keys(rows).filter((name): name is RowName => name in rows);
 }
 
 function plan(
-  step: MatrixStep,
+  name: RowName,
   fault: Fault | null,
   lasting: boolean,
   disturbance: Disturbance | null,
 ): PlannedCell {
-  const row = rows[step];
+  const row = rows[name];
   const why =
     (fault === null ? null : cannotMeet(fault, row)) ??
-    disturbance?.cannotMeet(row, step) ??
-    (fault === null ? null : (disturbance?.forestalls(step) ?? null));
-  return { cell: { step, fault, lasting, disturbance }, why };
+    disturbance?.cannotMeet(row) ??
+    (fault === null ? null : (disturbance?.forestalls(row.step) ?? null));
+  return { cell: { row: name, fault, lasting, disturbance }, why };
 }
 
 /** The column's heading. */
@@ -63,11 +68,11 @@ export function columnsOf(planned: readonly PlannedCell[]): string[] {
   return [...new Set(planned.map(({ cell }) => columnOf(cell)))];
 }
 
-export function stepsOf(planned: readonly PlannedCell[]): MatrixStep[] {
-  return [...new Set(planned.map(({ cell }) => cell.step))];
+export function rowsOf(planned: readonly PlannedCell[]): RowName[] {
+  return [...new Set(planned.map(({ cell }) => cell.row))];
 }
 
 /** A sentence about the story. */
 export function cellName(cell: Cell): string {
-  return `${cell.step} survives ${columnOf(cell)}`;
+  return `${cell.row} survives ${columnOf(cell)}`;
 }

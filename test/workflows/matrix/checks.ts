@@ -62,6 +62,21 @@ export async function expectCleanSlate(story: Story): Promise<void> {
   assert.equal(world.records.object, null, 'the finalizer is gone');
 }
 
+/** The VM that served runs on with its seed, and its mark says that nobody is to collect it. The run has ended. */
+export async function expectRetained(story: Story): Promise<void> {
+  const { world } = story;
+  await story.until(() => story.ended(), 'the run ends');
+  const [vm, ...others] = withoutLeftovers(story);
+  assert.ok(vm !== undefined && others.length === 0, 'exactly one VM stays');
+  assert.ok(vm.running, 'it runs');
+  assert.match(vm.config.get('description') ?? '', /^proxy-operator-managed=retained$/m);
+  assert.deepEqual(
+    world.seeds().map(({ name }) => name),
+    [`${vm.config.get('name')}-seed.iso`],
+  );
+  assert.equal(world.records.object, null, 'the finalizer is gone');
+}
+
 /** Nothing of others was touched, and there was never a VM too many. */
 export function expectNoHarm(story: Story, mostVms: number): void {
   const { world } = story;

@@ -14,11 +14,11 @@ export interface Course {
 export interface Disturbance {
   name: string;
   /** Why it cannot happen to this step, or null. */
-  cannotMeet: (row: Row, step: MatrixStep) => string | null;
+  cannotMeet: (row: Row) => string | null;
   /** Why no fault can meet the step's main request then, or null. */
   forestalls: (step: MatrixStep) => string | null;
   /** Prepares it before the story starts. */
-  begin: (story: Story, step: MatrixStep, row: Row) => Course;
+  begin: (story: Story, row: Row) => Course;
 }
 
 const quiet: Course = { mostVms: 1, happens: Promise.resolve() };
@@ -48,8 +48,8 @@ function disturbance(
     name,
     cannotMeet,
     forestalls,
-    begin: (story, step, row) => {
-      story.tamper(step, firstTime(tamper(story, row)));
+    begin: (story, row) => {
+      story.tamper(row, firstTime(tamper(story, row)));
       return { ...quiet, mostVms };
     },
   };
@@ -96,10 +96,10 @@ const frozenAtItsWrite: Disturbance = {
   name: 'worker frozen at its write',
   cannotMeet: writesOnly,
   forestalls: always,
-  begin: (story, step) => {
+  begin: (story, row) => {
     const done = Promise.withResolvers<void>();
     let came = false;
-    story.tamper(step, async (_visit, go) => {
+    story.tamper(row, async (_visit, go) => {
       if (came) return go();
       const ice = story.worker().freeze();
       const late = muted(go);
@@ -121,7 +121,7 @@ const frozenAtItsWrite: Disturbance = {
       came = true;
       story.replaceWorker();
       // Temporal gives the attempt up, and the story goes on without it.
-      thawLater(story, step, ice.thaw)
+      thawLater(story, row.step, ice.thaw)
         .then(async () => {
           assert.match(await outcome, /nothing was sent/, 'a late write stays where it is');
         })
@@ -149,10 +149,10 @@ function pause(): Disturbance {
     name: 'pause',
     cannotMeet: always,
     forestalls: always,
-    begin: (story, step) => {
+    begin: (story, row) => {
       const done = Promise.withResolvers<void>();
       story.tamper(
-        step,
+        row,
         firstTime(async (_visit, go) => {
           story.world.records.change({ paused: true });
           await story.notify();

@@ -7,6 +7,8 @@ import type { Row } from './rows.ts';
 export interface ProxmoxFault {
   kind: 'proxmox';
   name: string;
+  /** Which request of the step it meets. */
+  request: 'main' | 'first read';
   /** What happens; `uploadAction` to an upload, whose bound grows with its size. */
   action: FaultAction;
   uploadAction?: FaultAction;
@@ -33,7 +35,11 @@ function proxmox(
   action: FaultAction,
   ...reasons: Reason[]
 ): ProxmoxFault {
-  return { kind: 'proxmox', name, meets, action, reasons };
+  return { kind: 'proxmox', request: 'main', name, meets, action, reasons };
+}
+
+function onFirstRead(name: string, action: FaultAction, reason: Reason): ProxmoxFault {
+  return { ...proxmox(`${name} on its first read`, 'any', action, reason), request: 'first read' };
 }
 
 /** What a write of unknown outcome may look like once the world was looked at. */
@@ -95,7 +101,19 @@ export const faults: readonly Fault[] = [
     'VmLeftover',
     ...unsettled,
   ),
+  // Longer than any budget: 9 s, and the longest is 6 s.
+  proxmox(
+    'task outlasts its budget',
+    'task',
+    { kind: 'task', delaySeconds: 900 },
+    'BudgetExceeded',
+    'WaitingForLock',
+  ),
   proxmox('task vanishes', 'task', { kind: 'task', vanish: true }, 'TaskUnknown', ...unsettled),
+  onFirstRead('596', answer(596, 'Connection timed out'), 'Unreachable'),
+  onFirstRead('403', answer(403, 'Permission check failed (/vms/100000, VM.Audit)'), 'Forbidden'),
+  onFirstRead('hang', { kind: 'hang', when: 'before' }, 'Timeout'),
+  onFirstRead('malformed', { kind: 'malformed' }, 'ApiError'),
   kubernetes('k8s conflict', 'HTTP 409: the object has been modified', 'before'),
   kubernetes('k8s 500', 'HTTP 500: etcdserver: request timed out', 'before'),
   kubernetes('k8s unreachable', 'no answer: connection refused', 'before'),
@@ -121,6 +139,8 @@ export function cannotMeet(
     return fault.fault.when === 'after' && call === 'get' ? 'a read: nothing is done' : null;
   }
   if (request === null) return 'asks nothing of Proxmox VE';
+  if (fault.request === 'first read' && !request.readsBefore)
+    return 'its main request is the first';
   if (fault.meets === 'write' && request.method === 'GET') return 'a read: nothing is done';
   return fault.meets === 'task' && !request.task ? 'starts no task' : null;
 }

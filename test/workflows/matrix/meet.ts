@@ -1,7 +1,6 @@
 /** Puts a fault before a step, once or until it is lifted, and sees to it that the user can read what it does. */
 import type { Fault } from './faults.ts';
 import type { Row } from './rows.ts';
-import type { MatrixStep } from './stepWorker.ts';
 import { queryPauseMs, type Story, type Tamper } from './story.ts';
 
 export interface Met {
@@ -10,20 +9,16 @@ export interface Met {
 }
 
 /** `once`: the first request that meets it. `lasting`: every one until `lift`. */
-export function meet(
-  story: Story,
-  step: MatrixStep,
-  row: Row,
-  fault: Fault,
-  lasting: boolean,
-): Met {
+export function meet(story: Story, row: Row, fault: Fault, lasting: boolean): Met {
   const met =
     fault.kind === 'proxmox'
       ? onProxmox(story, row, fault, lasting)
       : onKubernetes(story, row, fault, lasting);
-  story.tamper(step, met.tamper);
+  story.tamper(row, met.tamper);
   return met;
 }
+
+const anyRead = { method: 'GET', path: /./ } as const;
 
 function onProxmox(
   { world: { simulator } }: Story,
@@ -32,7 +27,7 @@ function onProxmox(
   lasting: boolean,
 ): Met & { tamper: Tamper } {
   if (proxmox === null) throw new Error('the step asks nothing of Proxmox VE');
-  const { method, path } = proxmox;
+  const { method, path } = fault.request === 'main' ? proxmox : anyRead;
   const upload = path.source.includes('upload') ? fault.uploadAction : undefined;
   const action = upload ?? fault.action;
   const { faults } = simulator;
@@ -100,7 +95,7 @@ export type Read = { reason: string; waitingFor: string | null } | null;
  */
 export async function lastAndLift(
   story: Story,
-  step: MatrixStep,
+  { step }: Row,
   fault: Fault,
   met: Met,
   over: () => boolean,
@@ -120,7 +115,7 @@ export async function lastAndLift(
  * The trouble with one of the fault's reasons, as the status or, where that itself cannot be written, the query `state`
  * tells it. Whatever is told, the query says what is waited for.
  */
-async function readTrouble(story: Story, step: MatrixStep, fault: Fault): Promise<Read> {
+async function readTrouble(story: Story, step: Row['step'], fault: Fault): Promise<Read> {
   if (story.ended()) return null;
   const { message, waitingFor } = await story.state();
   const known: readonly string[] = fault.reasons;

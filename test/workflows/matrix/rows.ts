@@ -5,9 +5,10 @@ import type { MatrixStep } from './stepWorker.ts';
 
 /**
  * `life`: created, Ready, deleted. `replacement`: the spec changes in between, so an old VM is removed while its object
- * lives. `forgotten`: the run is lost before the deletion, so another one has to find the VM.
+ * lives. `forgotten`: the run is lost before the deletion, so another one has to find the VM. `retained`: the VM is to
+ * stay. `aborted`: deleted while the clone runs, which may be aborted.
  */
-export type Arc = 'life' | 'replacement' | 'forgotten';
+export type Arc = 'life' | 'replacement' | 'forgotten' | 'retained' | 'aborted';
 
 /** The request by which a step does its work; a fault of Proxmox VE meets that one. */
 export interface MainRequest {
@@ -15,53 +16,92 @@ export interface MainRequest {
   path: RegExp;
   /** It starts a Proxmox task. */
   task: boolean;
+  /** The step reads something else before. */
+  readsBefore: boolean;
 }
 
 export interface Row {
+  step: MatrixStep;
   arc: Arc;
   proxmox: MainRequest | null;
   /** The call to Kubernetes that a fault meets. */
   kubernetes: keyof ProxyRecords | null;
   /** Part of a deletion that has begun already. */
   afterDeletion: boolean;
+  /** Which of the step's runs the row is about, by their input. */
+  means: (input: unknown) => boolean;
 }
 
 function row(
-  arc: Arc,
+  step: MatrixStep,
   proxmox: MainRequest | null,
-  kubernetes: keyof ProxyRecords | null = null,
-  afterDeletion = false,
+  fields: Partial<Omit<Row, 'step' | 'proxmox'>> = {},
 ): Row {
-  return { arc, proxmox, kubernetes, afterDeletion };
+  const usual = { arc: 'life', kubernetes: null, afterDeletion: false, means: () => true } as const;
+  return { step, proxmox, ...usual, ...fields };
 }
 
+/** The step's first request. */
 function asks(path: RegExp): MainRequest {
-  return { method: 'GET', path, task: false };
+  return { method: 'GET', path, task: false, readsBefore: false };
+}
+
+function asksLater(path: RegExp): MainRequest {
+  return { ...asks(path), readsBefore: true };
+}
+
+function writes(method: MainRequest['method'], path: RegExp): MainRequest {
+  return { method, path, task: false, readsBefore: true };
 }
 
 function starts(method: MainRequest['method'], path: RegExp): MainRequest {
-  return { method, path, task: true };
+  return { ...writes(method, path), task: true };
 }
 
+function has(field: string, isMeant: (value: unknown) => boolean): Row['means'] {
+  return (input) =>
+    typeof input === 'object' && input !== null && isMeant(Reflect.get(input, field));
+}
+
+/** Steps that have a second task to do, with a row of its own. */
+type SecondTask = 'configureVm, retaining' | 'stopVm, aborting';
+export type RowName = MatrixStep | SecondTask;
+
+const isOld = { arc: 'replacement', kubernetes: 'get' } as const;
+
 /** A new step belongs here: the compiler and everyStep.test.ts ask for it. */
-export const rows: Record<MatrixStep, Row> = {
-  claimProxy: row('life', null, 'addFinalizer'),
-  resolvePlacement: row('life', null),
-  allocateVmid: row('life', asks(/^\/cluster\/resources$/)),
-  cloneTemplate: row('life', starts('POST', /\/clone$/)),
-  uploadSeed: row('life', starts('POST', /\/upload$/), 'get'),
-  configureVm: row('life', { method: 'PUT', path: /\/config$/, task: false }),
-  resizeDisk: row('life', starts('PUT', /\/resize$/)),
-  startVm: row('life', starts('POST', /\/status\/start$/)),
-  awaitTask: row('life', asks(/\/tasks\/[^/]+\/status$/)),
-  awaitRunning: row('life', asks(/\/status\/current$/)),
-  pollAgent: row('life', asks(/\/agent\/network-get-interfaces$/)),
-  publishStatus: row('life', null, 'publishStatus'),
-  stopVm: row('replacement', starts('POST', /\/status\/stop$/), 'get'),
-  destroyVm: row('replacement', starts('DELETE', /\/qemu\/\d+$/), 'get'),
-  deleteSeed: row('replacement', starts('DELETE', /\/content\//)),
-  releaseProxy: row('life', null, 'removeFinalizer', true),
-  listManagedVms: row('forgotten', asks(/^\/cluster\/resources$/), null, true),
+export const rows: Record<RowName, Row> = {
+  claimProxy: row('claimProxy', null, { kubernetes: 'addFinalizer' }),
+  resolvePlacement: row('resolvePlacement', null),
+  allocateVmid: row('allocateVmid', asks(/^\/cluster\/resources$/)),
+  cloneTemplate: row('cloneTemplate', starts('POST', /\/clone$/)),
+  uploadSeed: row('uploadSeed', starts('POST', /\/upload$/), { kubernetes: 'get' }),
+  configureVm: row('configureVm', writes('PUT', /\/config$/)),
+  resizeDisk: row('resizeDisk', starts('PUT', /\/resize$/)),
+  startVm: row('startVm', starts('POST', /\/status\/start$/)),
+  awaitTask: row('awaitTask', asks(/\/tasks\/[^/]+\/status$/)),
+  awaitRunning: row('awaitRunning', asksLater(/\/status\/current$/)),
+  pollAgent: row('pollAgent', asksLater(/\/agent\/network-get-interfaces$/)),
+  publishStatus: row('publishStatus', null, { kubernetes: 'publishStatus' }),
+  stopVm: row('stopVm', starts('POST', /\/status\/stop$/), isOld),
+  destroyVm: row('destroyVm', starts('DELETE', /\/qemu\/\d+$/), isOld),
+  deleteSeed: row('deleteSeed', starts('DELETE', /\/content\//), { arc: 'replacement' }),
+  releaseProxy: row('releaseProxy', null, { kubernetes: 'removeFinalizer', afterDeletion: true }),
+  listManagedVms: row('listManagedVms', asks(/^\/cluster\/resources$/), {
+    arc: 'forgotten',
+    afterDeletion: true,
+  }),
+  'configureVm, retaining': row('configureVm', writes('PUT', /\/config$/), {
+    arc: 'retained',
+    afterDeletion: true,
+    means: has('kind', (kind) => kind === 'mark'),
+  }),
+  'stopVm, aborting': row('stopVm', writes('DELETE', /\/tasks\/[^/]+$/), {
+    arc: 'aborted',
+    kubernetes: 'get',
+    afterDeletion: true,
+    means: has('ownClone', (upid) => upid !== null),
+  }),
 };
 
 /** Steps without a row, and why. */

@@ -5,7 +5,7 @@ import {
   columnOf,
   columnsOf,
   productOf,
-  stepsOf,
+  rowsOf,
   sums,
   type PlannedCell,
 } from './cells.ts';
@@ -26,9 +26,9 @@ export async function runMatrix(args: readonly string[]): Promise<number> {
   const planned = (values.sums ? sums() : productOf()).filter(({ cell }) =>
     new RegExp(values.filter).test(cellName(cell)),
   );
-  const report = createReport(stepsOf(planned), columnsOf(planned));
+  const report = createReport(rowsOf(planned), columnsOf(planned));
   for (const { cell, why } of planned) {
-    if (why !== null) report.note(cell.step, columnOf(cell), { kind: 'notApplicable', why });
+    if (why !== null) report.note(cell.row, columnOf(cell), { kind: 'notApplicable', why });
   }
   const toTell = planned.filter(({ why }) => why === null);
   const startedMs = Date.now();
@@ -56,14 +56,14 @@ async function tellAndNote(desk: Desk, { cell }: PlannedCell, report: Report): P
   };
   try {
     const read = await tellCell(desk, cell);
-    report.note(cell.step, columnOf(cell), {
+    report.note(cell.row, columnOf(cell), {
       kind: 'ok',
       note: read?.reason ?? '',
     });
     done('ok');
     return 0;
   } catch (error) {
-    report.note(cell.step, columnOf(cell), { kind: 'failed' });
+    report.note(cell.row, columnOf(cell), { kind: 'failed' });
     done('FAILED');
     process.stdout.write(`${error instanceof Error ? error.stack : String(error)}\n`);
     return 1;

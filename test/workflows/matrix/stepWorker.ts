@@ -43,10 +43,11 @@ const writes = [
   'destroy',
   'uploadIso',
   'deleteVolume',
+  'abortTask',
 ] as const satisfies (keyof ProxmoxApi)[];
 
 export function createStepWorker(
-  { simulator, records }: World,
+  { simulator, records, abortClones }: World,
   files: { tokenFile: string; caFile: string },
 ): StepWorker {
   const provider: ProviderConfig = aProviderConfig({
@@ -54,6 +55,7 @@ export function createStepWorker(
     ...files,
     vmidRange,
     machineTypes: machines,
+    abortClones,
     requestTimeoutSeconds: 1,
   });
   const { log } = recordingLog();

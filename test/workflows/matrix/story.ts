@@ -10,8 +10,9 @@ import {
 import type { ProxyStatus } from '../../../workflows/contract/proxy.ts';
 import type { proxy } from '../../../workflows/index.ts';
 import type { Desk } from './desk.ts';
+import type { Row } from './rows.ts';
 import { createStepWorker, type MatrixStep, type StepWorker } from './stepWorker.ts';
-import { createWorld, type World } from './world.ts';
+import { createWorld, type Circumstances, type World } from './world.ts';
 
 /** One run of one step. */
 export interface Visit {
@@ -28,8 +29,8 @@ export interface Story {
   worker: () => StepWorker;
   /** That one is lost; another one takes its place. */
   replaceWorker: () => void;
-  /** Around every run of one step, the last one added outermost. */
-  tamper: (step: MatrixStep, tamper: Tamper) => void;
+  /** Around every run that a row is about, the last one added outermost. */
+  tamper: (row: Row, tamper: Tamper) => void;
   start: () => Promise<void>;
   /** The run is gone without a trace but what it published. */
   loseRun: () => Promise<void>;
@@ -55,8 +56,12 @@ const patienceMs = 90_000;
 export const queryPauseMs = 100;
 
 /** Tells one story and takes everything down. */
-export async function tellStory<T>(desk: Desk, tell: (story: Story) => Promise<T>): Promise<T> {
-  const world = await createWorld(desk.tls);
+export async function tellStory<T>(
+  desk: Desk,
+  circumstances: Circumstances,
+  tell: (story: Story) => Promise<T>,
+): Promise<T> {
+  const world = await createWorld(desk.tls, circumstances);
   const over = Promise.withResolvers<void>();
   const { story, close } = createStory(desk, world, over.promise);
   try {
@@ -83,7 +88,7 @@ function createStory(
     if (current === undefined) throw new Error('no worker');
     return current;
   };
-  const tampers = new Map<MatrixStep, Tamper[]>();
+  const tampers: { row: Row; tamper: Tamper }[] = [];
   const visits: MatrixStep[] = [];
   let run: WorkflowHandle<typeof proxy> | null = null;
   let end: 'running' | 'ended' | Error = 'running';
@@ -96,7 +101,7 @@ function createStory(
     world,
     worker,
     replaceWorker: () => void workers.push(createStepWorker(world, files)),
-    tamper: (step, tamper) => void tampers.set(step, [...(tampers.get(step) ?? []), tamper]),
+    tamper: (row, tamper) => void tampers.push({ row, tamper }),
     start: async () => {
       end = 'running';
       const started = await client.workflow.start<typeof proxy>('proxy', {
@@ -146,7 +151,8 @@ function createStory(
     visits.push(step);
     const visit = { step, input, story };
     let go = (): Promise<unknown> => worker().run(step, input);
-    for (const tamper of tampers.get(step) ?? []) {
+    for (const { row, tamper } of tampers) {
+      if (row.step !== step || !row.means(input)) continue;
       const inner = go;
       go = () => tamper(visit, inner);
     }

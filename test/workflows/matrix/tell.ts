@@ -1,16 +1,21 @@
 /** The three arcs of a story, and one cell of the matrix: an arc with something in it, and everything checked. */
 import assert from 'node:assert/strict';
-import { expectCleanSlate, expectNoHarm, expectOneVm, leftoversOf } from './checks.ts';
+import {
+  expectCleanSlate,
+  expectNoHarm,
+  expectOneVm,
+  expectRetained,
+  leftoversOf,
+} from './checks.ts';
 import type { Desk } from './desk.ts';
 import type { Course, Disturbance } from './disturbances.ts';
 import type { Fault } from './faults.ts';
 import { lastAndLift, meet, type Read } from './meet.ts';
-import { rows, type Arc } from './rows.ts';
-import type { MatrixStep } from './stepWorker.ts';
+import { rows, type Arc, type RowName } from './rows.ts';
 import { tellStory, type Story } from './story.ts';
 
 export interface Cell {
-  step: MatrixStep;
+  row: RowName;
   fault: Fault | null;
   /** `null` without a fault. */
   lasting: boolean;
@@ -21,11 +26,15 @@ const undisturbed: Course = { mostVms: 1, happens: Promise.resolve() };
 
 /** Tells the story of one cell. Returns what a user could read meanwhile. Throws what did not hold. */
 export async function tellCell(desk: Desk, cell: Cell): Promise<Read> {
-  return tellStory(desk, async (story) => {
-    const { step, fault, lasting, disturbance } = cell;
-    const row = rows[step];
-    const met = fault === null ? null : meet(story, step, row, fault, lasting);
-    const course = disturbance?.begin(story, step, row) ?? undisturbed;
+  const { fault, lasting, disturbance } = cell;
+  const row = rows[cell.row];
+  const circumstances = {
+    abortClones: row.arc === 'aborted',
+    deletionPolicy: row.arc === 'retained' ? ('Retain' as const) : ('Delete' as const),
+  };
+  return tellStory(desk, circumstances, async (story) => {
+    const met = fault === null ? null : meet(story, row, fault, lasting);
+    const course = disturbance?.begin(story, row) ?? undisturbed;
     let over = false;
     const arc = tellArc(story, row.arc).finally(() => {
       over = true;
@@ -33,7 +42,7 @@ export async function tellCell(desk: Desk, cell: Cell): Promise<Read> {
     arc.catch(() => undefined);
     const watch =
       lasting && fault !== null && met !== null
-        ? lastAndLift(story, step, fault, met, () => over)
+        ? lastAndLift(story, row, fault, met, () => over)
         : Promise.resolve(null);
     const [, read] = await Promise.all([arc, watch, happened(story, arc, course)]);
     if (met !== null) assert.ok(met.hits() > 0, 'the fault was never met');
@@ -56,8 +65,12 @@ async function happened(story: Story, arc: Promise<void>, { happens }: Course): 
   await happens;
 }
 
-/** Ends with the clean slate. A disturbance may delete the Proxy, or change its spec, at any moment. */
+/**
+ * Ends with the clean slate, or with what is to be retained. A disturbance may delete the Proxy, or change its spec, at
+ * any moment.
+ */
 async function tellArc(story: Story, arc: Arc): Promise<void> {
+  if (arc === 'aborted') return tellAborted(story);
   const { world, until } = story;
   const { records } = world;
   const deleting = (): boolean =>
@@ -74,6 +87,21 @@ async function tellArc(story: Story, arc: Arc): Promise<void> {
   if (arc === 'forgotten') await story.start();
   else if (!story.ended()) await story.notify();
   await until(() => story.ended(), 'the Proxy is gone');
+  await (arc === 'retained' ? expectRetained(story) : expectCleanSlate(story));
+}
+
+/** The clone would take longer than its budget, and nobody waits for it. */
+async function tellAborted(story: Story): Promise<void> {
+  const { records, simulator } = story.world;
+  const action = { kind: 'task', delaySeconds: 1_000 } as const;
+  simulator.faults.push({ method: 'POST', path: /\/clone$/, action });
+  await story.start();
+  await story.until(() => story.visits.includes('awaitTask'), 'the clone runs');
+  records.delete();
+  await story.notify();
+  await story.until(() => story.ended(), 'the Proxy is gone');
+  const [clone] = simulator.core.tasks.all.filter(({ type }) => type === 'qmclone');
+  assert.notEqual(clone?.exitstatus, 'OK', 'the clone was aborted');
   await expectCleanSlate(story);
 }
 

@@ -1,7 +1,7 @@
 /** What one story happens in: a cluster with other people's guests on it, and one Proxy object. */
 import { createHash, randomUUID } from 'node:crypto';
 import { vmidCandidates } from '../../../activities/vm/identity.ts';
-import type { ProxyRef } from '../../../workflows/contract/proxy.ts';
+import type { DeletionPolicy, ProxyRef } from '../../../workflows/contract/proxy.ts';
 import { startSimulator, type IsoFile, type Simulator } from '../../simulator/simulator.ts';
 import type { Vm } from '../../simulator/cluster.ts';
 import { stepFixture } from '../../support/stepFixture.ts';
@@ -17,7 +17,15 @@ export const machines = {
 } as const;
 export type Machine = keyof typeof machines;
 
+/** What differs from story to story before it begins. */
+export interface Circumstances {
+  /** The provider's `abortClones`. */
+  abortClones: boolean;
+  deletionPolicy: DeletionPolicy;
+}
+
 export interface World {
+  abortClones: boolean;
   ref: ProxyRef;
   simulator: Simulator;
   records: ObjectRecords;
@@ -32,7 +40,10 @@ export interface World {
 }
 
 /** A container and a VM made by hand sit on the first two VMIDs that the Proxy would take. */
-export async function createWorld(tls: { key: string; cert: string }): Promise<World> {
+export async function createWorld(
+  tls: { key: string; cert: string },
+  { abortClones, deletionPolicy }: Circumstances,
+): Promise<World> {
   const ref = { namespace: 'egress', name: 'p1', uid: randomUUID() };
   const simulator = await startSimulator({ fixture: stepFixture(), tls, timeScale: 0.01 });
   const foreign = placeForeignGuests(simulator, ref);
@@ -44,9 +55,11 @@ export async function createWorld(tls: { key: string; cert: string }): Promise<W
     placement: { machineType: 'small', image: 'debian-13' },
     cloudInit: '#cloud-config\n',
     drainSeconds: 0,
+    deletionPolicy,
   });
   return {
     ref,
+    abortClones,
     simulator,
     records,
     own,
