@@ -98,9 +98,12 @@ async function mend(
   if (before !== null && before !== 'running' && vm.power === 'running') {
     addEvent(state, 'Normal', 'VmRunning', 'Repair', `VM ${vm.vmid} on ${vm.node} runs`);
   }
+  // Power and what is said of it are shown together.
+  const trouble = found.ioError ? ioError(state, vm, before) : null;
+  if (vm === state.serving) state.repairTrouble = trouble;
   if (!desired.paused) await mendLabels(life, vm, found);
   await askAgent(life, desired, vm, found);
-  return found.ioError ? ioError(state, vm, before) : null;
+  return trouble;
 }
 
 function noteNode(state: ProxyState, vm: VmRecord, node: string): void {

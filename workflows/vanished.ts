@@ -42,7 +42,7 @@ export function noteVanished(
   state.vanishings = [...state.vanishings.filter((at) => at > nowMs - vanishedMemoryMs), nowMs];
   const waitMs = vanishedRetryMs(state.vanishings.length);
   if (waitMs === 0) return;
-  const again = `${message}, for the ${state.vanishings.length}th time within an hour; made again in ${waitMs / 60_000} min`;
+  const again = `${message}, the ${state.vanishings.length}. time within an hour; made again in ${waitMs / 60_000} min`;
   const remedy = 'find out who removes it';
   state.trouble = {
     ...latchedTrouble(null, 'VmVanished', again, remedy, nowMs),

@@ -1,0 +1,349 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { FakeWorld, type FakeVm } from '../support/fakeWorld.ts';
+import { gate, ready } from '../support/storyParts.ts';
+import { tellStory, useWorkflowServer, type Story } from '../support/workflowHarness.ts';
+
+const ip = '192.0.2.10';
+
+function onlyVm(world: FakeWorld): FakeVm {
+  const [vm, ...others] = world.vms.values();
+  assert.ok(vm);
+  assert.equal(others.length, 0);
+  return vm;
+}
+
+function eventReasons(world: FakeWorld): string[] {
+  return world.events.map(({ reason }) => reason);
+}
+
+function conditionOf(world: FakeWorld, type: string): string {
+  const found = world.status?.conditions.find((condition) => condition.type === type);
+  return found === undefined ? 'none' : `${found.status} ${found.reason}`;
+}
+
+function observed({ handle }: Story, news: { heldBy?: string | null } = {}): Promise<void> {
+  return handle.signal('observed', news);
+}
+
+/** Tells a story of a VM that is Ready and then found otherwise. */
+async function onReady(tell: (story: Story, vm: FakeVm) => Promise<void>): Promise<FakeWorld> {
+  const world = new FakeWorld();
+  await tellStory(world, async (story) => {
+    await ready(story);
+    await tell(story, onlyVm(world));
+  });
+  return world;
+}
+
+describe('a Proxy whose VM was seen to differ', () => {
+  useWorkflowServer();
+
+  it('does nothing when a fresh look finds it as it should be', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until, settled } = story;
+      let looks = 0;
+      world.before('allocateVmid', () => void (looks += 1));
+      await observed(story);
+      await until(() => looks === 1, 'a look');
+      await settled();
+      assert.equal(world.status?.phase, 'Ready');
+      assert.equal(vm.starts, 1);
+      assert.ok(!eventReasons(world).includes('VmStopped'));
+    });
+  });
+
+  it('starts a stopped VM without writing its config, and is not Ready meanwhile', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until, health } = story;
+      world.before('configureVm', () => {
+        throw new Error('the config was written');
+      });
+      const start = gate();
+      world.before('startVm', start.enter);
+      vm.power = 'stopped';
+      await observed(story);
+      await until(() => start.reached() && world.status?.phase === 'Running', 'Running');
+      assert.equal(world.status?.ip, ip);
+      assert.equal(conditionOf(world, 'Ready'), 'False VmStopped');
+      assert.equal(world.status?.power, 'stopped');
+      start.open();
+      await until(() => world.status?.power === 'running', 'it runs');
+      assert.equal(vm.power, 'running');
+      assert.equal(conditionOf(world, 'Ready'), 'False AwaitingProbe');
+      await health(true);
+      await until(() => world.status?.phase === 'Ready', 'Ready again');
+      assert.equal(world.peak, 1);
+      const told = eventReasons(world);
+      assert.ok(told.includes('VmStopped') && told.includes('VmRunning'), told.join());
+    });
+  });
+
+  for (const power of ['paused', 'hibernated'] as const) {
+    it(`lets a ${power} VM go on`, async () => {
+      await onReady(async (story, vm) => {
+        vm.power = power;
+        await observed(story);
+        await story.until(() => vm.power === 'running', 'it runs');
+        assert.equal(story.world.peak, 1);
+      });
+    });
+  }
+
+  it('tries again when the start fails, and says why', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until, skip } = story;
+      const facts = { reason: 'TaskFailed', scope: 'provider' } as const;
+      world.fail('startVm', { type: 'Transient', message: 'no memory', facts });
+      vm.power = 'stopped';
+      await observed(story);
+      await until(() => world.status?.message.includes('no memory') === true, 'the reason');
+      assert.equal(world.status?.phase, 'Running');
+      await skip(3_000);
+      await until(() => vm.power === 'running', 'it runs');
+    });
+  });
+
+  it('makes a VM again that is gone, and keeps the seed of its name', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until, health } = story;
+      world.vms.clear();
+      world.takenVmids.add(vm.vmid);
+      await observed(story);
+      await until(() => world.status?.ip === '192.0.2.11', 'a new address');
+      assert.equal(world.status?.phase, 'Running');
+      assert.ok(world.phases().slice(-3).includes('Provisioning'), world.phases().join());
+      await health(true, '192.0.2.11');
+      await until(() => world.status?.phase === 'Ready', 'Ready');
+      assert.equal(onlyVm(world).vmid, vm.vmid + 1);
+      assert.equal(world.seeds.size, 1);
+      assert.ok(eventReasons(world).includes('VmVanished'));
+    });
+  });
+
+  it('waits longer each time a VM vanishes again', async () => {
+    await onReady(async (story) => {
+      const { world, until, health, skip } = story;
+      world.vms.clear();
+      await observed(story);
+      await until(() => world.vms.size === 1 && world.status?.ip === ip, 'made again');
+      await health(true);
+      await until(() => world.status?.phase === 'Ready', 'Ready again');
+      world.vms.clear();
+      await observed(story);
+      await until(() => world.status?.message.includes('2. time') === true, 'it says so');
+      assert.equal(world.status?.phase, 'Provisioning');
+      assert.equal(world.vms.size, 0);
+      await skip(20_000);
+      assert.equal(world.vms.size, 0);
+      await skip(41_000);
+      await until(() => world.status?.ip === ip, 'made again');
+    });
+  });
+
+  it('follows a VM to another node and stays Ready', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until } = story;
+      vm.node = 'pv1-2';
+      await observed(story);
+      await until(() => world.status?.node === 'pv1-2', 'the node');
+      assert.ok(world.statuses.slice(-2).every(({ phase }) => phase === 'Ready'));
+      assert.equal(vm.starts, 1);
+      assert.ok(eventReasons(world).includes('VmMoved'));
+    });
+  });
+
+  it('sets tag and agent option again and leaves the VM running', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until } = story;
+      Object.assign(vm, { untagged: true, agentOff: true });
+      await observed(story);
+      await until(() => conditionOf(world, 'AgentReachable') === 'False AgentSilent', 'it says so');
+      assert.deepEqual([vm.untagged, vm.agentOff, vm.starts], [false, false, 1]);
+      assert.equal(world.status?.phase, 'Ready');
+    });
+  });
+
+  it('keeps the last address while the agent is silent, and shows that', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until } = story;
+      vm.silent = true;
+      await observed(story);
+      await until(() => conditionOf(world, 'AgentReachable') === 'False AgentSilent', 'it says so');
+      assert.deepEqual([world.status?.ip, world.status?.phase], [ip, 'Ready']);
+      vm.silent = false;
+      await observed(story);
+      await until(() => conditionOf(world, 'AgentReachable') === 'True AgentAnswered', 'answered');
+    });
+  });
+
+  it('follows a changed address, which is probed from nothing', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until, health } = story;
+      vm.ip = '192.0.2.55';
+      await observed(story);
+      await until(() => world.status?.ip === '192.0.2.55', 'the new address');
+      assert.equal(world.status?.phase, 'Running');
+      await health(true, '192.0.2.55');
+      await until(() => world.status?.phase === 'Ready', 'Ready');
+      assert.ok(world.statuses.slice(1).every((status) => status.ip !== null || !status.everReady));
+      assert.ok(eventReasons(world).includes('AddressChanged'));
+      assert.equal(vm.starts, 1);
+    });
+  });
+
+  it('only reports a node that does not answer, and goes on when it is back', async () => {
+    await onReady(async (story) => {
+      const { world, until, health } = story;
+      world.deadNodes.add('pv1-1');
+      await observed(story);
+      await until(() => world.status?.power === 'unreachable', 'unreachable');
+      assert.match(world.status?.message ?? '', /node pv1-1 .* does not answer/);
+      await health(false);
+      await until(() => conditionOf(world, 'Ready') === 'False NodeUnreachable', 'not Ready');
+      world.deadNodes.clear();
+      await observed(story);
+      await until(() => world.status?.power === 'running', 'back');
+      await health(true);
+      await until(() => world.status?.phase === 'Ready', 'Ready');
+      assert.equal(world.peak, 1);
+    });
+  });
+
+  it('reports an I/O error and leaves the VM alone', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until } = story;
+      vm.ioError = true;
+      await observed(story);
+      await until(() => world.status?.power === 'io-error', 'reported');
+      assert.match(world.status?.message ?? '', /I\/O error.*qm resume/);
+      assert.equal(vm.starts, 1);
+      vm.ioError = false;
+      await observed(story);
+      await until(() => world.status?.message === '', 'over');
+    });
+  });
+
+  it('looks but changes nothing while paused, and mends when the pause is over', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until, changed } = story;
+      await changed({ paused: true });
+      await until(() => world.status?.message.includes('paused') === true, 'paused');
+      Object.assign(vm, { power: 'stopped', node: 'pv1-2' });
+      await observed(story);
+      await until(() => world.status?.power === 'stopped', 'told');
+      assert.equal(world.status?.node, 'pv1-2');
+      await story.settled();
+      assert.deepEqual([vm.power, vm.starts], ['stopped', 1]);
+      await changed({ paused: false });
+      await until(() => vm.power === 'running', 'started');
+    });
+  });
+
+  it('restores a lost seed before the start', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until } = story;
+      world.seeds.clear();
+      vm.power = 'stopped';
+      await observed(story);
+      await until(() => vm.power === 'running', 'it runs');
+      assert.equal(world.seeds.size, 1);
+      assert.equal(vm.configured, true);
+    });
+  });
+
+  it('empties the drive of a lost seed whose cloud-init is another one by now', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until } = story;
+      world.seeds.clear();
+      vm.power = 'stopped';
+      const facts = { reason: 'CloudInitChanged', scope: 'proxy', goBack: true } as const;
+      world.fail('uploadSeed', { type: 'Transient', message: 'changed', facts });
+      await observed(story);
+      await until(() => vm.power === 'running', 'it runs');
+      assert.deepEqual([world.seeds.size, vm.configured], [0, false]);
+    });
+  });
+
+  it('gives seed and config again to a stopped VM that was never Ready', async () => {
+    const world = new FakeWorld();
+    await tellStory(world, async (story) => {
+      await story.until(() => world.status?.ip === ip, 'an address');
+      const vm = onlyVm(world);
+      Object.assign(vm, { power: 'stopped', configured: false });
+      await observed(story);
+      await story.until(() => vm.starts === 2, 'started again');
+      assert.equal(vm.configured, true);
+      await story.until(() => world.status?.ip === ip, 'the address again');
+    });
+  });
+
+  it('does not make an old VM again that vanishes while it is being replaced', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until, changed, health } = story;
+      await changed({ specHash: 'bbbb' });
+      await until(() => world.status?.replacement?.ip === '192.0.2.11', 'a replacement');
+      world.vms.delete(vm.vmid);
+      await observed(story);
+      await until(() => world.status?.vmid === vm.vmid + 1, 'the new one is shown');
+      await health(true, '192.0.2.11');
+      await until(() => world.status?.phase === 'Ready', 'Ready');
+      await until(() => world.seeds.size === 1, 'the seed of the old one goes');
+      assert.equal(onlyVm(world).specHash, 'bbbb');
+    });
+  });
+
+  it('starts the old VM although a long clone of its replacement is under way', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until, changed } = story;
+      const agent = gate();
+      world.before('awaitRunning', agent.enterOnce);
+      await changed({ specHash: 'bbbb' });
+      await until(agent.reached, 'the line waits');
+      vm.power = 'stopped';
+      await observed(story);
+      await until(() => vm.power === 'running', 'started');
+      await until(() => world.status?.replacement?.ip === '192.0.2.11', 'the line went on');
+    });
+  });
+
+  it('is not Ready while another Proxy keeps its address', async () => {
+    await onReady(async (story) => {
+      const { world, until } = story;
+      await observed(story, { heldBy: 'egress/p2' });
+      await until(() => conditionOf(world, 'Ready') === 'False AddressConflict', 'told');
+      assert.equal(world.status?.phase, 'Running');
+      assert.match(world.status?.message ?? '', /egress\/p2/);
+      await observed(story, { heldBy: null });
+      await until(() => world.status?.phase === 'Ready', 'Ready again');
+    });
+  });
+
+  it('tries nothing while the alarm MassAbsence stands', async () => {
+    await onReady(async (story) => {
+      const { world, until, skip } = story;
+      const facts = { reason: 'MassAbsence', scope: 'provider' } as const;
+      world.fail('allocateVmid', { type: 'Transient', message: '5 of 5 VMs missing', facts });
+      await observed(story);
+      await until(() => world.status?.message.includes('missing') === true, 'told');
+      assert.equal(world.status?.ip, ip);
+      await skip(3_000);
+      await until(() => world.status?.message === '', 'over');
+      assert.equal(world.peak, 1);
+    });
+  });
+
+  it('shows a Secret that is missing while the VM serves on', async () => {
+    await onReady(async (story) => {
+      const { world, until, changed } = story;
+      await changed({ specHash: null, cloudInitProblem: 'Secret egress/ci has no user-data' });
+      await until(
+        () => conditionOf(world, 'CloudInitAvailable') === 'False CloudInitUnavailable',
+        'told',
+      );
+      assert.equal(world.status?.phase, 'Ready');
+      await changed({ specHash: 'aaaa', cloudInitProblem: null });
+      await until(() => conditionOf(world, 'CloudInitAvailable') === 'none', 'over');
+    });
+  });
+});
