@@ -1,9 +1,10 @@
-/** What goes with each provider besides its queues: its workflow and its ProviderHealth (design §4). */
+/** What goes with each provider besides its queues: its workflow, its Schedule and its ProviderHealth (design §4). */
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { ProviderConfig } from '../api/providersConfig.ts';
 import type { ProviderHealthRecords } from '../activities/kubernetes/healthRecords.ts';
 import type { CheckSettings } from '../workflows/contract/steps.ts';
+import { ensureCollection } from './collections.ts';
 import type { ConfigFile } from './configFile.ts';
 import { publishConfigState } from './providerHealth.ts';
 import { ensureProvider } from './temporalSignals.ts';
@@ -17,7 +18,7 @@ export interface ServedProvidersOptions {
 }
 
 /**
- * Makes sure of workflow and ProviderHealth of every configured provider. A ProviderHealth of another name may be another
+ * Makes sure of workflow, Schedule and ProviderHealth of every configured provider. A ProviderHealth of another name may be another
  * worker's, or left over: its workflow finds out, and ends both when nobody serves the provider.
  */
 export async function ensureProviders(options: ServedProvidersOptions): Promise<void> {
@@ -26,6 +27,7 @@ export async function ensureProviders(options: ServedProvidersOptions): Promise<
   for (const provider of configured) {
     await publishConfigState(options, provider.name, config.problem());
     await ensureProvider(temporal, provider.name, { ...settingsOf(provider), ...checks });
+    await ensureCollection(temporal, provider.name);
   }
   const names = new Set(configured.map(({ name }) => name));
   for (const [name, { targets }] of await health.list()) {

@@ -6,6 +6,7 @@ import type { HealthDeps, Installation } from '../activities/deps.ts';
 import type { KubernetesClient } from '../activities/kubernetes/client.ts';
 import { warnAboutSettings } from '../activities/proxmox/clients.ts';
 import { bundleWorkflows } from './bundle.ts';
+import { dropCollection } from './collections.ts';
 import type { ConfigFile, ConfigNews } from './configFile.ts';
 import { createDependencies } from './dependencies.ts';
 import type { WorkerMetrics } from './metrics.ts';
@@ -24,6 +25,8 @@ export interface OperatorWorkerOptions {
   healthCheckUrl: string;
   /** Flags `--provider-check-interval` and `--provider-check-timeout`. */
   checks: HealthDeps['checks'];
+  /** File made by `npm run bundle`; empty: the workflows are bundled now. */
+  workflowBundle: string;
   metrics: WorkerMetrics;
   telemetry: Telemetry;
   /** Aborted when the process is to end. */
@@ -58,7 +61,11 @@ export async function startWorker(options: OperatorWorkerOptions): Promise<Opera
   async function serveConfigured(): Promise<void> {
     const wanted = new Set(names());
     for (const name of queues.providers()) {
-      if (!wanted.has(name)) await queues.stopProvider(name);
+      if (wanted.has(name)) continue;
+      await queues.stopProvider(name);
+      await dropCollection(temporal, name).catch((error: unknown) => {
+        log.warn({ provider: name, err: error }, 'Schedule not removed, it ends by itself');
+      });
     }
     for (const name of wanted) await queues.startProvider(name, providerSteps);
   }
@@ -97,7 +104,8 @@ export async function startWorker(options: OperatorWorkerOptions): Promise<Opera
   }
 
   await warnAboutSettings(config.current(), log);
-  await queues.startMain({ code: (await bundleWorkflows()).code }, mainSteps);
+  const codePath = options.workflowBundle;
+  await queues.startMain(codePath === '' ? await bundleWorkflows() : { codePath }, mainSteps);
   await serveConfigured();
   const following = repeat(lookEveryMs, log, async () => {
     for (const news of await config.look()) await take(news);

@@ -2,17 +2,17 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { apiVersion, group, version } from '../../api/proxy.ts';
+import { apiVersion } from '../../api/proxy.ts';
 import { providerHealthKind, providerHealthPlural } from '../../api/providerHealth.ts';
 import type { OrphanBoard } from '../publishOrphans.ts';
 import type { KubernetesAnswer, KubernetesClient, KubernetesRequest } from './client.ts';
 import { sendEvent } from './events.ts';
 import { refused, unanswered, type Attempt } from './failure.ts';
 
-const collection = `/apis/${group}/${version}/${providerHealthPlural}`;
+const collection = `/apis/${apiVersion}/${providerHealthPlural}`;
 const identified = z.object({ metadata: z.object({ uid: z.string() }) });
 
-/** Makes the object where there is none. An Event that could not be recorded is a line in the log, no more. */
+/** Where there is no such object nothing is shown. An Event that could not be recorded is a line in the log, no more. */
 export function showOrphans(client: KubernetesClient, log: Logger): OrphanBoard['show'] {
   return async (provider, shown, events) => {
     const attempt: Attempt = {
@@ -25,12 +25,9 @@ export function showOrphans(client: KubernetesClient, log: Logger): OrphanBoard[
       path: `${collection}/${provider}/status`,
       body: { status: { orphans: shown } },
     };
-    let answer = await ask(client, attempt, patch);
-    if (answer.status === 404) {
-      const body = { apiVersion, kind: providerHealthKind, metadata: { name: provider } };
-      await ask(client, attempt, { method: 'POST', path: collection, body });
-      answer = await ask(client, attempt, patch);
-    }
+    const answer = await ask(client, attempt, patch);
+    // It comes and goes with the provider; the last rounds of one that left must not bring it back.
+    if (answer.status === 404) return;
     if (answer.status !== 200) throw refused(attempt, answer);
     const { uid } = identified.parse(answer.body).metadata;
     const about = { kind: providerHealthKind, namespace: null, name: provider, uid };
