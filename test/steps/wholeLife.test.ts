@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ProviderError } from '../../activities/providerError.ts';
 import { runLine, runRemoval } from '../support/lifeOfSteps.ts';
+import { read } from '../support/pages.ts';
 import { stepFixture } from '../support/stepFixture.ts';
 import { withSteps, type StepRig } from '../support/stepHarness.ts';
 
@@ -62,12 +63,17 @@ describe('a whole life of a VM', () => {
     }));
 });
 
-const general =
-  'VM.Allocate VM.Clone VM.Audit VM.Config.CDROM VM.Config.CPU VM.Config.Memory VM.Config.Disk ' +
-  'VM.Config.Network VM.Config.Options VM.PowerMgmt VM.GuestAgent.Audit Datastore.Audit ' +
-  'Datastore.AllocateSpace Datastore.AllocateTemplate Sys.Audit SDN.Use';
-const seeds =
-  'Datastore.Allocate Datastore.AllocateTemplate Datastore.AllocateSpace Datastore.Audit';
+/** Privileges of a role as docs/proxmox.md grants them. */
+function rolesOfGuide(role: string): string {
+  const { text } = read('docs/proxmox.md');
+  const [, privileges = ''] =
+    new RegExp(`pveum role add ${role} -privs "([^"]+)"`).exec(text) ?? [];
+  assert.notEqual(privileges, '', role);
+  return privileges;
+}
+
+const general = rolesOfGuide('ProxyOperator');
+const seeds = rolesOfGuide('ProxyOperatorSeeds');
 
 /** The cluster with one privilege taken out of a role; without the second role where `seeds` is null. */
 function withoutPrivilege(
@@ -96,7 +102,7 @@ async function failureOf(rig: StepRig): Promise<ProviderError> {
   throw new Error('the life succeeded');
 }
 
-describe('the two roles', () => {
+describe('the two roles of the guide', () => {
   it('are enough for a whole life', () =>
     withSteps(
       async (rig) => {
