@@ -20,7 +20,7 @@ const requests: readonly RegExp[] = [
   /^GET \/nodes\/pve1\/tasks\/UPID:[^/]+\/(status|log)$/,
   /^GET \/nodes\/pve1\/qemu\/\d+\/(config|status\/current)$/,
   /^GET \/nodes\/pve1\/qemu\/\d+\/agent\/network-get-interfaces$/,
-  /^GET \/nodes\/pve1\/storage\/(local|proxy-seeds)\/content(\/.+)?$/,
+  /^GET \/nodes\/pve[12]\/storage\/(local|proxy-seeds)\/content(\/.+)?$/,
   /^POST \/nodes\/pve1\/qemu\/9001\/clone$/,
   /^POST \/nodes\/pve1\/storage\/proxy-seeds\/upload$/,
   /^PUT \/nodes\/pve1\/qemu\/\d+\/(config|resize)$/,
