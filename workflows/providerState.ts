@@ -67,7 +67,8 @@ export function providerDetails(state: ProviderState): string {
   const targets = shownTargets(state);
   const ready = targets.filter((target) => target.ready).length;
   const rows = targets.map(
-    ({ name, reason, message }) => `| ${name} | ${reason} | ${message.replaceAll('|', '\\|')} |`,
+    ({ name, reason, message }) =>
+      `| ${name} | ${reason} | ${message.replaceAll(/\s*\n\s*/g, ' ').replaceAll('|', '\\|')} |`,
   );
   const head = `**${state.provider}** — ${ready}/${targets.length} targets ready`;
   return [head, '', '| target | reason | message |', '|---|---|---|', ...rows].join('\n');
