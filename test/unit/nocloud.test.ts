@@ -50,6 +50,11 @@ describe('the seed', () => {
     );
   });
 
+  it('is of some tens of KiB with a usual cloud-init', () => {
+    const { length } = buildSeed(input);
+    assert.ok(length > 10 * 1024 && length < 100 * 1024, `${length} bytes`);
+  });
+
   it('passes user-data on byte for byte, whatever it is', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 9000 }), (userData) => {
