@@ -60,7 +60,7 @@ export class AgentRounds {
         this.#asked.set(vm.key, { vm, silentSinceMs: null, booting: false });
         // The line has just asked a new one; after a restart of the operator all are spread.
         const share = this.#first ? random() : 1;
-        this.#schedule.ended(vm.key, nowMs + share * agentRecheckMs);
+        this.#schedule.ended(vm.key, nowMs + share * this.#scaled(agentRecheckMs));
         continue;
       }
       const restarted = before.vm.power !== 'running' && vm.power === 'running';
@@ -88,7 +88,7 @@ export class AgentRounds {
         .catch((error: unknown) => {
           const { log } = this.#options.context;
           log.debug({ err: error, vmid: asked.vm.vmid, node }, 'guest agent not asked');
-          return agentRecheckMs;
+          return this.#scaled(agentRecheckMs);
         })
         .then((pauseMs) => {
           this.#busyNodes.delete(node);
@@ -104,22 +104,28 @@ export class AgentRounds {
     await Promise.all(this.#underWay);
   }
 
+  #scaled(ms: number): number {
+    return ms * this.#options.steps.pace.budgetScale;
+  }
+
   /** One question; returns the pause until the next one (ms). */
   async #ask(asked: Asked): Promise<number> {
     const { steps, context, provider, tell, checkCloudInit } = this.#options;
     const { vm } = asked;
-    if (vm.power !== 'running') return agentRecheckMs;
+    const recheckMs = this.#scaled(agentRecheckMs);
+    if (vm.power !== 'running') return recheckMs;
     if (!asked.booting) await checkCloudInit(vm);
     const report = await readAgent(steps, context, provider, vm);
     if (report.kind === 'silent') asked.silentSinceMs ??= steps.clock.now();
     else Object.assign(asked, { silentSinceMs: null, booting: false });
     const silentMs = asked.silentSinceMs === null ? 0 : steps.clock.now() - asked.silentSinceMs;
-    if (isNews(vm, report, silentMs)) await tell(vm);
-    if (report.kind !== 'silent' || silentMs >= waitBudgets.agent) {
+    const patienceMs = this.#scaled(waitBudgets.agent);
+    if (isNews(vm, report, silentMs >= patienceMs)) await tell(vm);
+    if (report.kind !== 'silent' || silentMs >= patienceMs) {
       asked.booting = false;
-      return agentRecheckMs;
+      return recheckMs;
     }
-    return asked.booting ? steps.pace.agentMs : agentSilenceCheckMs;
+    return asked.booting ? steps.pace.agentMs : this.#scaled(agentSilenceCheckMs);
   }
 }
 
@@ -128,7 +134,7 @@ function healthIsBad({ proxy }: WatchedVm): boolean {
 }
 
 /** Whether the status says something else than the agent. Silence counts when it has lasted. */
-export function isNews(vm: WatchedVm, report: AgentReport, silentMs: number): boolean {
+export function isNews(vm: WatchedVm, report: AgentReport, silentLong: boolean): boolean {
   const shownSilent = conditionOf(vm.proxy, 'AgentReachable')?.status === 'False';
   // A replacement's agent has no condition; its address is all there is to compare.
   const silenceIsNews = vm.role === 'serving' && !shownSilent;
@@ -136,5 +142,5 @@ export function isNews(vm: WatchedVm, report: AgentReport, silentMs: number): bo
   if (report.kind === 'address') {
     return report.ip !== vm.ip || (vm.role === 'serving' && shownSilent);
   }
-  return silenceIsNews && (report.kind !== 'silent' || silentMs >= waitBudgets.agent);
+  return silenceIsNews && (report.kind !== 'silent' || silentLong);
 }

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Proxy } from '../../api/proxy.ts';
+import { watchVms } from '../../activities/watchVms.ts';
+import type { Observed } from '../../workflows/contract/messages.ts';
+import type { Vm } from '../simulator/cluster.ts';
+import { powerOff, powerOn } from '../simulator/power.ts';
+import { aWatchedProxy, type WatchedFields } from '../support/aWatchedProxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { stepFixture } from '../support/stepFixture.ts';
+import { hashOf, withSteps, type StepRig } from '../support/stepHarness.ts';
+
+interface Watching {
+  rig: StepRig;
+  /** What the statuses say; replace an entry as a workflow would. */
+  proxies: Proxy[];
+  told: { workflowId: string; news: Observed }[];
+  reread: string[];
+  /** Waits until `count` more listings have been taken. */
+  rounds: (count: number) => Promise<void>;
+  listings: () => number;
+}
+
+/** Guests keep the address a test gives them. */
+const slowGuests = { fixture: stepFixture({ times: { agentSeconds: 100_000 } }) };
+/** Seconds of production are some milliseconds here. */
+const budgetScale = 0.004;
+
+async function onWatch(
+  body: (watching: Watching) => Promise<void>,
+  setUp: (rig: StepRig) => Proxy[],
+  random = 1,
+): Promise<void> {
+  await withSteps(async (rig) => {
+    const proxies = setUp(rig);
+    rig.simulator.refreshStats();
+    const told: Watching['told'] = [];
+    const reread: string[] = [];
+    const attempt = new AbortController();
+    const pace = { ...rig.deps.pace, budgetScale };
+    const steps = { ...rig.deps, pace };
+    const step = watchVms(
+      {
+        steps,
+        api: (name, call) => rig.clients.laneApi(name, 'watch', call),
+        watchProxies: () => ({
+          list: () => proxies,
+          synced: () => true,
+          stop: () => Promise.resolve(),
+        }),
+        alarms: rig.deps.alarms,
+        observed: (workflowId, news) => {
+          told.push({ workflowId, news });
+          return Promise.resolve();
+        },
+        desiredChanged: (workflowId) => {
+          reread.push(workflowId);
+          return Promise.resolve();
+        },
+        random: () => random,
+      },
+      {
+        call: { signal: attempt.signal, writesUntilMs: 0 },
+        scheduledAtMs: 0,
+        heartbeat: () => undefined,
+        log: rig.deps.log,
+      },
+      { provider: 'pve' },
+    );
+    const running = step.catch((error: unknown) => error);
+    const listings = (): number => rig.sent('GET', /\/cluster\/resources/).length;
+    const rounds = async (count: number): Promise<void> => {
+      const from = listings();
+      await eventually(() => listings() >= from + count);
+    };
+    try {
+      await body({ rig, proxies, told, reread, rounds, listings });
+    } finally {
+      attempt.abort(new Error('over'));
+      assert.match(String(await running), /over/);
+    }
+  }, slowGuests);
+}
+
+/** The n-th VM, running and with its tag, and the Proxy whose status describes it. */
+function placed(rig: StepRig, n: number, fields: WatchedFields = {}): [Vm, Proxy] {
+  const config = { name: `vm-${n}`, tags: 'proxy_operator' };
+  const vm = rig.place({ vmid: 100_000 + n, config });
+  powerOn(rig.simulator.core, vm);
+  assert.ok(vm.running);
+  Object.assign(vm.running, { agentUp: true, address: `192.0.2.${n}` });
+  return [vm, aWatchedProxy(n, fields)];
+}
+
+function proxiesOf(count: number): (rig: StepRig) => Proxy[] {
+  return (rig) => Array.from({ length: count }, (_, n) => placed(rig, n + 1)[1]);
+}
+
+const workflowOf = ({ metadata }: Proxy): string => `proxy-${metadata.uid}`;
+
+describe('watchVms', () => {
+  it('tells nobody while all VMs are as their statuses say', () =>
+    onWatch(async ({ told, rounds }) => {
+      await rounds(4);
+      assert.deepEqual(told, []);
+    }, proxiesOf(3)));
+
+  it('tells the one Proxy whose VM stopped, once', () =>
+    onWatch(async ({ rig, proxies, told, rounds }) => {
+      const vm = rig.simulator.cluster.vms.get(100_002);
+      assert.ok(vm);
+      powerOff(rig.simulator.core, vm);
+      rig.simulator.refreshStats();
+      await eventually(() => told.length === 1);
+      await rounds(4);
+      assert.deepEqual(
+        told.map(({ workflowId }) => workflowId),
+        proxies.slice(1, 2).map(workflowOf),
+      );
+    }, proxiesOf(3)));
+
+  it('sends as many requests for many Proxies as for one, over one socket', async () => {
+    const perRound = async (count: number): Promise<number> => {
+      let requests = 0;
+      await onWatch(async ({ rig, rounds, listings }) => {
+        await rounds(1);
+        const [before, rounded] = [rig.simulator.requests.length, listings()];
+        await rounds(10);
+        requests = (rig.simulator.requests.length - before) / (listings() - rounded);
+      }, proxiesOf(count));
+      return requests;
+    };
+    const [one, many] = [await perRound(1), await perRound(40)];
+    assert.ok(many <= one * 1.2, `${many} requests a round for 40, ${one} for 1`);
+  });
+
+  it('brakes when all VMs vanish at once, and goes on when a person confirms it', () =>
+    onWatch(async ({ rig, proxies, told, rounds }) => {
+      rig.simulator.cluster.vms.delete(100_001);
+      rig.simulator.cluster.vms.delete(100_002);
+      await eventually(async () => (await rig.deps.alarms.read('pve')) !== null);
+      await rounds(4);
+      assert.deepEqual(told, []);
+      const alarm = await rig.deps.alarms.read('pve');
+      assert.deepEqual(alarm?.vmids, [100_001, 100_002]);
+      rig.configure({ confirmAbsence: alarm?.id });
+      await eventually(() => told.length === 2);
+      assert.deepEqual(
+        told.map(({ workflowId }) => workflowId),
+        proxies.map(workflowOf),
+      );
+    }, proxiesOf(2)));
+
+  it('ends the alarm when the VMs are back', () =>
+    onWatch(async ({ rig, told }) => {
+      const { vms } = rig.simulator.cluster;
+      const kept = [...vms];
+      vms.clear();
+      await eventually(async () => (await rig.deps.alarms.read('pve')) !== null);
+      for (const [vmid, vm] of kept) vms.set(vmid, vm);
+      await eventually(async () => (await rig.deps.alarms.read('pve')) === null);
+      assert.deepEqual(told, []);
+    }, proxiesOf(3)));
+
+  it('concludes nothing from a listing that shrank with the rights of the token', () =>
+    onWatch(async ({ rig, told, rounds }) => {
+      rig.simulator.core.access.removePath('/');
+      rig.simulator.cluster.vms.delete(100_001);
+      await rounds(4);
+      assert.deepEqual(told, []);
+      assert.equal(await rig.deps.alarms.read('pve'), null);
+    }, proxiesOf(2)));
+
+  it('tells a Proxy whose guest has another address', () =>
+    onWatch(
+      async ({ rig, proxies, told }) => {
+        const vm = rig.simulator.cluster.vms.get(100_001);
+        assert.ok(vm?.running);
+        vm.running.address = '192.0.2.77';
+        await eventually(() => told.length > 0);
+        const [first] = proxies;
+        assert.ok(first);
+        assert.equal(told[0]?.workflowId, workflowOf(first));
+      },
+      proxiesOf(1),
+      0,
+    ));
+
+  it('has a Proxy read again whose Secret changed, and not one whose Secret did not', () =>
+    onWatch(
+      async ({ reread, proxies }) => {
+        await eventually(() => reread.length > 0);
+        assert.deepEqual([...new Set(reread)], proxies.slice(1).map(workflowOf));
+      },
+      (rig) => {
+        rig.records.secrets.set('egress/init/user-data', Buffer.from('#cloud-config\n'));
+        const cloudInitFrom = { secretKeyRef: { name: 'init', key: 'user-data' } };
+        const spec = { cloudInit: undefined, cloudInitFrom };
+        const same = hashOf('#cloud-config\n');
+        return [
+          placed(rig, 1, { spec, status: { desiredSpecHash: same } })[1],
+          placed(rig, 2, { spec, status: { desiredSpecHash: 'old' } })[1],
+        ];
+      },
+      0,
+    ));
+
+  it('tells the loser of a contested address who keeps it', () =>
+    onWatch(
+      async ({ told, proxies }) => {
+        await eventually(() => told.some(({ news }) => news.heldBy === 'egress/p1'));
+        const loser = told.find(({ news }) => news.heldBy !== undefined);
+        assert.equal(loser?.workflowId, proxies[1] && workflowOf(proxies[1]));
+      },
+      (rig) => [placed(rig, 1)[1], placed(rig, 2, { ip: '192.0.2.1' })[1]],
+    ));
+});
