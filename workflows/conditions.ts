@@ -74,8 +74,8 @@ export function messageOfConflict(state: ProxyState): string {
 function agentCondition(state: ProxyState): Condition[] {
   const agent = state.deleting ? null : (shownVm(state)?.agent ?? null);
   if (!agent) return [];
-  const { reachable, reason, message } = agent;
-  return [condition('AgentReachable', reachable ? 'True' : 'False', reason, message)];
+  if (agent.reachable) return [condition('AgentReachable', 'True', 'AgentAnswered', '')];
+  return [condition('AgentReachable', 'False', agent.reason, agent.message)];
 }
 
 /** Shown while the Secret is missing only: that is never a change (design §4). */

@@ -96,7 +96,7 @@ async function mend(
   const before = vm.power;
   vm.power = found.ioError ? 'io-error' : 'running';
   if (before !== null && before !== 'running' && vm.power === 'running') {
-    addEvent(state, 'Normal', 'VmRunning', 'Repair', `VM ${vm.vmid} on ${vm.node} runs`);
+    addEvent(state, 'Normal', 'VmStarted', 'Repair', `VM ${vm.vmid} on ${vm.node} runs`);
   }
   // Power and what is said of it are shown together.
   const trouble = found.ioError ? ioError(state, vm, before) : null;
@@ -161,7 +161,7 @@ async function mendPower(
   });
   vm.node = running.node;
   vm.power = 'running';
-  addEvent(state, 'Normal', 'VmRunning', 'Repair', `VM ${vm.vmid} on ${vm.node} runs again`);
+  addEvent(state, 'Normal', 'VmStarted', 'Repair', `VM ${vm.vmid} on ${vm.node} runs again`);
   return null;
 }
 

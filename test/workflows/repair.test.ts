@@ -75,7 +75,7 @@ describe('a Proxy whose VM was seen to differ', () => {
       await until(() => world.status?.phase === 'Ready', 'Ready again');
       assert.equal(world.peak, 1);
       const told = eventReasons(world);
-      assert.ok(told.includes('VmStopped') && told.includes('VmRunning'), told.join());
+      assert.ok(told.includes('VmStopped') && told.includes('VmStarted'), told.join());
     });
   });
 
