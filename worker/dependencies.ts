@@ -1,7 +1,6 @@
 /** Builds what the steps use, once per process. Nothing connects here; first use does. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import type { Clock, HealthDeps, Installation, Pace, StepDeps } from '../activities/deps.ts';
 import {
@@ -18,17 +17,24 @@ import {
   type ProviderHealthRecords,
 } from '../activities/kubernetes/healthRecords.ts';
 import { KubernetesProxyRecords } from '../activities/kubernetes/kubernetesRecords.ts';
-import { ProxyCache } from '../activities/kubernetes/proxyCache.ts';
 import { showOrphans } from '../activities/kubernetes/orphanBoard.ts';
 import { surveyOf } from '../activities/kubernetes/survey.ts';
-import { handOver } from '../activities/failure.ts';
-import { probeProxies, type ProbeDeps } from '../activities/probeProxies.ts';
+import type { ProbeDeps } from '../activities/probeProxies.ts';
+import type { WatchDeps } from '../activities/watchVms.ts';
 import { createProxmoxClients, type ProxmoxClients } from '../activities/proxmox/clients.ts';
+import type { WatchVmsInput } from '../workflows/contract/steps.ts';
 import { agentPollMs, runningPollMs, taskPoll } from '../workflows/contract/budgets.ts';
 import { dropCollection, orphanSender } from './collections.ts';
 import type { ConfigFile } from './configFile.ts';
 import type { WorkerMetrics } from './metrics.ts';
-import { signalHealth, tellProviderChanged } from './temporalSignals.ts';
+import { sharedProxies } from './sharedProxies.ts';
+import {
+  signalDesiredChanged,
+  signalHealth,
+  signalObserved,
+  tellProviderChanged,
+} from './temporalSignals.ts';
+import { createWatchers } from './watchers.ts';
 
 export interface DependencyOptions {
   config: ConfigFile;
@@ -88,8 +94,9 @@ export function createDependencies(options: DependencyOptions): Dependencies {
     pace,
     log,
   };
+  const watchProxies = sharedProxies(kubernetes, log);
   const probing: ProbeDeps = {
-    watchProxies: (handlers) => new ProxyCache({ client: kubernetes, log, handlers }),
+    watchProxies,
     secretKey: (namespace, name, key) => records.secretKey(namespace, name, key),
     signal: (workflowId, health) => signalHealth(options.temporal, workflowId, health),
     healthCheckUrl: options.healthCheckUrl,
@@ -97,6 +104,17 @@ export function createDependencies(options: DependencyOptions): Dependencies {
     log: log.child({ step: 'probeProxies' }),
   };
   const health = new KubernetesHealthRecords(kubernetes);
+  const watching: WatchDeps = {
+    steps: deps,
+    api: (provider, call) => clients.laneApi(provider, 'watch', call),
+    watchProxies,
+    alarms: deps.alarms,
+    observed: (workflowId, news) => signalObserved(options.temporal, workflowId, news),
+    desiredChanged: (workflowId, generation) =>
+      signalDesiredChanged(options.temporal, workflowId, generation),
+    random: Math.random,
+  };
+  const watchers = createWatchers(probing, watching, shutdown, log);
   const healthSteps = createHealthSteps(
     {
       ...deps,
@@ -122,34 +140,12 @@ export function createDependencies(options: DependencyOptions): Dependencies {
           dropSchedule: (provider) => dropCollection(options.temporal, provider),
         },
       }),
-      probeProxies: () => probeUntilShutdown(probing, shutdown, log),
+      probeProxies: () => watchers.probeProxies(),
     },
     providerSteps: {
       ...createProviderSteps(deps, hooks),
       checkNode: healthSteps.checkNode,
+      watchVms: (input: WatchVmsInput) => watchers.watchVms(input),
     },
   };
-}
-
-/** The prober writes nothing to Proxmox and has no budget: its context is only its life. */
-async function probeUntilShutdown(
-  probing: ProbeDeps,
-  shutdown: AbortSignal,
-  log: Logger,
-): Promise<void> {
-  const context = Context.current();
-  const { cancellationSignal, info } = context;
-  const signal = AbortSignal.any([cancellationSignal, shutdown]);
-  try {
-    await probeProxies(probing, {
-      call: { signal, writesUntilMs: 0 },
-      scheduledAtMs: info.scheduledTimestampMs,
-      heartbeat: () => {
-        context.heartbeat();
-      },
-      log,
-    });
-  } catch (error) {
-    throw shutdown.aborted ? handOver() : error;
-  }
 }
