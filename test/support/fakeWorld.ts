@@ -102,6 +102,8 @@ export class FakeWorld {
   readonly takenVmids = new Set<number>();
   readonly statuses: ProxyStatus[] = [];
   readonly events: ProxyEvent[] = [];
+  /** VMIDs that were freed a moment ago: only who freed one gets it again. */
+  readonly coolingVmids = new Set<number>();
   /** What the next runs of `allocateVmid` find, whatever there is. */
   readonly finds: AllocateVmidResult[] = [];
   /** Nodes that do not answer. */
@@ -194,7 +196,7 @@ export class FakeWorld {
         await this.enter('resolvePlacement');
         return this.planFor(specHash, provider, deletionPolicy);
       },
-      allocateVmid: async ({ plan, avoidVmids, existingOnly }) => {
+      allocateVmid: async ({ plan, avoidVmids, ownFreedVmids, existingOnly }) => {
         await this.enter('allocateVmid');
         if (existingOnly === true) return this.lookAt(plan);
         const found = this.finds.shift();
@@ -204,8 +206,13 @@ export class FakeWorld {
           const { vmid, power, configured: seedAttached } = mine;
           return { kind: 'ours', vmid, node: mine.node ?? 'pv1-1', power, seedAttached };
         }
+        const cools = (vmid: number): boolean =>
+          this.coolingVmids.has(vmid) && !ownFreedVmids.includes(vmid);
         const taken = (vmid: number): boolean =>
-          this.vms.has(vmid) || this.takenVmids.has(vmid) || avoidVmids.includes(vmid);
+          this.vms.has(vmid) ||
+          this.takenVmids.has(vmid) ||
+          avoidVmids.includes(vmid) ||
+          cools(vmid);
         let vmid = plan.vmidMin;
         while (taken(vmid)) vmid += 1;
         return {
@@ -305,6 +312,7 @@ export class FakeWorld {
         await this.enter('destroyVm');
         if (this.vms.get(vm.vmid)?.name !== vm.name) return { kind: 'gone' };
         this.vms.delete(vm.vmid);
+        this.coolingVmids.add(vm.vmid);
         return { kind: 'task', node: 'pv1-1', upid: upid('destroy') };
       },
       deleteSeed: async ({ seedFile }) => {

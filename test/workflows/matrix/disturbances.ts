@@ -1,6 +1,7 @@
 /** The columns of the matrix that people and processes cause: lost workers, deletions, changed specs, pauses. */
 import assert from 'node:assert/strict';
-import type { Row } from './rows.ts';
+import { newHaResource } from '../../simulator/endpoints/ha.ts';
+import { rows, type Row } from './rows.ts';
 import { muted, type MatrixStep } from './stepWorker.ts';
 import { queryPauseMs, type Story, type Tamper } from './story.ts';
 
@@ -189,6 +190,30 @@ async function unpauseLater(story: Story): Promise<void> {
   await story.notify();
 }
 
+const powerSteps: readonly MatrixStep[] = ['startVm', 'awaitRunning', 'stopVm', 'destroyVm'];
+
+/** Tasks only ask the HA manager then, and end before anything has happened. */
+const managedByHa: Disturbance = {
+  name: 'VM managed by HA',
+  cannotMeet: ({ step, arc }) =>
+    powerSteps.includes(step) && arc !== 'aborted' ? null : 'does not hang on the power of a VM',
+  forestalls: always,
+  begin: (story) => {
+    const { simulator, own } = story.world;
+    story.tamper(
+      rows.configureVm,
+      firstTime(async (_visit, go) => {
+        const result = await go();
+        for (const { vmid } of own())
+          simulator.cluster.ha.resources.set(vmid, newHaResource(vmid, 'stopped'));
+        return result;
+      }),
+    );
+    const started = (): boolean => simulator.core.tasks.all.some(({ type }) => type === 'hastart');
+    return { mostVms: 1, happens: story.until(started, 'the HA manager is asked for a start') };
+  },
+};
+
 export const disturbances: readonly Disturbance[] = [
   disturbance('acknowledged late, runs twice', always, () => async (_visit, go) => {
     await go();
@@ -238,4 +263,5 @@ export const disturbances: readonly Disturbance[] = [
     { mostVms: 3 },
   ),
   pause(),
+  managedByHa,
 ];
