@@ -7,6 +7,7 @@ import type { CollectionReport } from '../../workflows/contract/collection.ts';
 import { proxyWorkflowId } from '../../workflows/contract/messages.ts';
 import { CollectWorld, lostOwner, lostSeed, lostVm } from '../support/collectWorld.ts';
 import { eventually } from '../support/eventually.ts';
+import { FakeWorld } from '../support/fakeWorld.ts';
 import { onServer, useWorkflowServer } from '../support/workflowHarness.ts';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 
@@ -191,7 +192,7 @@ describe('the signal of an orphan', () => {
   useWorkflowServer();
 
   it('starts the run of its owner where there is none, and reaches the one there is', async () => {
-    const steps = new CollectWorld().steps();
+    const steps = new FakeWorld().steps();
     await onServer(steps, { realTime: true }, async ({ client }) => {
       const send = orphanSender(client);
       await send(lostOwner, { provider: 'pve', vmid: 300 });
