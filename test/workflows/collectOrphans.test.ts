@@ -198,9 +198,12 @@ describe('the signal of an orphan', () => {
       await send(lostOwner, { provider: 'pve', vmid: 300 });
       await send(lostOwner, { provider: 'pve', vmid: 301 });
       const handle = client.workflow.getHandle(proxyWorkflowId(lostOwner.uid));
-      const { events } = await handle.fetchHistory();
-      const signals = events?.filter((event) => event.workflowExecutionSignaledEventAttributes);
-      assert.equal(signals?.length, 2);
+      // A signal that comes during a decision is in the history after it.
+      await eventually(async () => {
+        const { events } = await handle.fetchHistory();
+        const signals = events?.filter((event) => event.workflowExecutionSignaledEventAttributes);
+        assert.equal(signals?.length, 2);
+      }, 15_000);
       await handle.terminate('the test is over');
     });
   });
