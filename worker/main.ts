@@ -1,10 +1,12 @@
 /** The worker process: `node worker/main.ts --help`. */
 import { makeTelemetryFilterString, Runtime } from '@temporalio/worker';
 import { createKubernetesClient, loadKubeConfig } from '../activities/kubernetes/client.ts';
+import { KubernetesHealthRecords } from '../activities/kubernetes/healthRecords.ts';
 import { ConfigError } from '../api/providersConfig.ts';
 import { ConfigFile } from './configFile.ts';
 import { findInstallation } from './installation.ts';
 import { createWorkerMetrics } from './metrics.ts';
+import { readForMetrics } from './providerHealth.ts';
 import { readOptionsOrExit, UsageError } from './runtime/env.ts';
 import { workerFlags } from './runtime/flags.ts';
 import { startHealthServer, startMetricsServer } from './runtime/health.ts';
@@ -35,7 +37,12 @@ try {
     },
   });
   let lacking: string[] = ['the worker does not poll for tasks yet'];
-  const metrics = createWorkerMetrics({ configValid: () => config.problem() === null });
+  const kubernetes = createKubernetesClient(loadKubeConfig());
+  const providerHealth = new KubernetesHealthRecords(kubernetes);
+  const metrics = createWorkerMetrics({
+    configValid: () => config.problem() === null,
+    providerHealth: () => readForMetrics(providerHealth),
+  });
   const health = await startHealthServer({
     host,
     port: options.healthPort,
@@ -46,7 +53,6 @@ try {
     port: options.metricsPort,
   });
 
-  const kubernetes = createKubernetesClient(loadKubeConfig());
   const installation = await findInstallation(
     options.installationId,
     options.alsoInstallation,

@@ -1,5 +1,6 @@
 /** Metrics of the worker (design §10). */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { ProviderHealthStatus } from '../api/providerHealth.ts';
 import type { StepObserver } from '../activities/observe.ts';
 import { collectEveryMs } from '../workflows/contract/budgets.ts';
 import type { RequestSeen } from '../activities/proxmox/observed.ts';
@@ -14,8 +15,15 @@ export interface WorkerMetrics extends StepObserver {
 /** Steps take from milliseconds (a read) to ten minutes (a clone). */
 const stepBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
-/** `configValid`: whether the config file as it is now is in force. */
-export function createWorkerMetrics(sources: { configValid: () => boolean }): WorkerMetrics {
+/** What metrics are read from when they are asked for. */
+export interface MetricSources {
+  /** Whether the config file as it is now is in force. */
+  configValid: () => boolean;
+  /** Every ProviderHealth by its provider; `null`: they cannot be read now. Does not throw. */
+  providerHealth: () => Promise<ReadonlyMap<string, Pick<ProviderHealthStatus, 'targets'>> | null>;
+}
+
+export function createWorkerMetrics(sources: MetricSources): WorkerMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const steps = new Histogram({
@@ -46,6 +54,21 @@ export function createWorkerMetrics(sources: { configValid: () => boolean }): Wo
     },
   });
   registry.registerMetric(valid);
+  // Read from the objects: whichever worker ran the check, all say the same, and what is gone there is gone here.
+  const up = new Gauge({
+    name: 'proxy_operator_provider_target_up',
+    help: '1 while the target is ready, by the ProviderHealth of the provider.',
+    labelNames: ['provider', 'target'],
+    registers: [],
+    async collect() {
+      const seen = await sources.providerHealth();
+      this.reset();
+      for (const [provider, { targets }] of seen ?? []) {
+        for (const { name, ready } of targets) this.set({ provider, target: name }, ready ? 1 : 0);
+      }
+    },
+  });
+  registry.registerMetric(up);
   const orphans = orphanGauge(registry);
   return {
     registry,

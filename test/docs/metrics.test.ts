@@ -21,7 +21,15 @@ function described(
 }
 
 const real = [
-  ...described('worker', metricsOf(createWorkerMetrics({ configValid: () => true }).registry)),
+  ...described(
+    'worker',
+    metricsOf(
+      createWorkerMetrics({
+        configValid: () => true,
+        providerHealth: () => Promise.resolve(new Map()),
+      }).registry,
+    ),
+  ),
   ...described(
     'controller',
     metricsOf(
