@@ -1,5 +1,5 @@
 /** Whose VM is it? The one table behind every adoption and every destruction (design §3). Pure. */
-import { installationHex, parseVmName } from './identity.ts';
+import { installationHex, parseVmName, type VmNameParts } from './identity.ts';
 
 /** Who asks: one VM name of one Proxy, in one installation. */
 export interface Claim {
@@ -61,13 +61,28 @@ function underOtherName({ mark }: SeenIdentity, name: string, claim: Claim): Own
   if (parts === null || claimed === null || mark === null || installation === null) {
     return { kind: 'foreign' };
   }
-  const agrees = sameUid(mark.uid, claim.uid) && parts.uidPrefix === claimed.uidPrefix;
-  if (!agrees || parts.installationHex !== installationHex(installation)) {
+  if (!sameUid(mark.uid, claim.uid) || parts.uidPrefix !== claimed.uidPrefix) {
     return { kind: 'foreign' };
   }
-  if (installation === claim.installationId) return { kind: 'foreign' };
+  if (installation === claim.installationId) return underOurMark(parts, claimed, claim);
+  if (parts.installationHex !== installationHex(installation)) return { kind: 'foreign' };
   if (!claim.also.includes(installation)) return { kind: 'otherInstallation', installation };
-  // An adopted VM keeps its name, which then differs from ours in the installation's six digits only.
+  return ofSpec(parts, claimed);
+}
+
+/**
+ * Our mark under another name: a VM of this Proxy for another spec, or one that was taken over, which keeps the name
+ * another installation gave it. Not told any more that its maker is taken over, we could only make a second VM.
+ */
+function underOurMark(parts: VmNameParts, claimed: VmNameParts, claim: Claim): Ownership {
+  const { installationHex: hex } = parts;
+  if (hex === installationHex(claim.installationId)) return { kind: 'foreign' };
+  if (claim.also.some((id) => installationHex(id) === hex)) return ofSpec(parts, claimed);
+  return { kind: 'otherInstallation', installation: `<the one whose SHA-256 begins with ${hex}>` };
+}
+
+/** An adopted VM's name differs from the one we would give it in the installation's six digits only. */
+function ofSpec(parts: VmNameParts, claimed: VmNameParts): Ownership {
   return parts.specPrefix === claimed.specPrefix ? { kind: 'ours' } : { kind: 'foreign' };
 }
 

@@ -127,6 +127,26 @@ const cases: [title: string, vm: SeenIdentity, verdict: Ownership, claim?: Claim
     { kind: 'foreign' },
     { ...claim, also: [otherInstallation] },
   ],
+  [
+    'a VM we took over, which has its old name and our mark',
+    seen({ name: nameOf({ installation: otherInstallation }) }),
+    { kind: 'ours' },
+    { ...claim, also: [otherInstallation] },
+  ],
+  [
+    'a VM we took over, for another spec',
+    seen({ name: nameOf({ installation: otherInstallation, specHash: '123456'.padEnd(64, '0') }) }),
+    { kind: 'foreign' },
+    { ...claim, also: [otherInstallation] },
+  ],
+  [
+    'a VM we took over, and are not told so any more',
+    seen({ name: nameOf({ installation: otherInstallation }) }),
+    {
+      kind: 'otherInstallation',
+      installation: `<the one whose SHA-256 begins with ${installationHex(otherInstallation)}>`,
+    },
+  ],
   ['a template with our name and mark', seen({ template: true }), { kind: 'foreign' }],
   ['a container with our name', seen({ type: 'lxc' }), { kind: 'foreign' }],
 ];
