@@ -19,12 +19,9 @@ export function newsOf(before: CollectionReport, now: CollectionReport): ProxyEv
 /** What was given to its owner's run or deleted. */
 export function collected(things: readonly string[]): ProxyEvent[] {
   return limited(
-    things.map((thing) => ({
-      type: 'Normal',
-      reason: 'OrphanCollected',
-      action: 'Collect',
-      message: thing,
-    })),
+    things.map((message) => {
+      return { type: 'Normal', reason: 'OrphanCollected', action: 'Collect', message };
+    }),
   );
 }
 
@@ -39,12 +36,9 @@ function found(before: CollectionReport, now: CollectionReport): ProxyEvent[] {
   const seeds = now.seeds
     .filter((seed) => !known.has(seedKey(seed)))
     .map(({ file, node, outlook }) => `seed ${file} on ${node} has no Proxy; it ${outlook}`);
-  return [...vms, ...seeds].map((message) => ({
-    type: 'Warning',
-    reason: 'OrphanFound',
-    action: 'Collect',
-    message,
-  }));
+  return [...vms, ...seeds].map((message) => {
+    return { type: 'Warning', reason: 'OrphanFound', action: 'Collect', message };
+  });
 }
 
 function held({ id, kind, message }: NonNullable<CollectionReport['alarm']>): ProxyEvent {

@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { forceDeleteAnnotation, retryAnnotation } from '../../api/proxy.ts';
 import { temporalDefaults } from '../../worker/runtime/temporalSettings.ts';
 import {
+  collectScheduleId,
+  collectWorkflowType,
   mainTaskQueue,
   probesWorkflowId,
   probesWorkflowType,
@@ -46,12 +48,22 @@ test('the runbook lists the search attributes of the code, and no others', () =>
 
 test('the runbook lists the workflows of the bundle with their IDs, and the queues', () => {
   const workflows = sectionOf(runbook, '### Workflows');
-  assertSameNames(namesOf(workflows), [proxyWorkflowType, probesWorkflowType, providerWorkflowType]);
+  assertSameNames(namesOf(workflows), [
+    proxyWorkflowType,
+    probesWorkflowType,
+    providerWorkflowType,
+    collectWorkflowType,
+  ]);
   assertSameNames(
     namesOf(workflows),
     groupsIn([source('workflows/index.ts')], /export \{ (\w+) \}/g),
   );
-  assertSameNames(namesOf(workflows, 1), [proxyWorkflowId('<uid>'), probesWorkflowId, providerWorkflowId('<provider>')]);
+  assertSameNames(namesOf(workflows, 1), [
+    proxyWorkflowId('<uid>'),
+    probesWorkflowId,
+    providerWorkflowId('<provider>'),
+    `${collectScheduleId('<provider>')}-<time>`,
+  ]);
   assertSameNames(namesOf(sectionOf(runbook, '### Queues')), [
     mainTaskQueue,
     providerQueue('<provider>'),
