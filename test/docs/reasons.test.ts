@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { errorClasses, reasons } from '../../workflows/contract/errors.ts';
+import { errorClasses, reasons, targetReasons } from '../../workflows/contract/errors.ts';
 import { probeReasons } from '../../workflows/contract/messages.ts';
 import { assertSameNames, filesOf, groupsIn, namesOf, read, rowsOf, sectionOf, source } from '../support/pages.ts'; // prettier-ignore
 
@@ -51,6 +51,10 @@ test('every reason of a failure has its row in errors.md, and every row its reas
 
 test('every reason of a probe has its row, and every row its reason', () => {
   assertSameNames(namesOf(sectionOf(errors, '## Probes')), probeReasons);
+});
+
+test('every reason of a target has its row, and every row its reason', () => {
+  assertSameNames(namesOf(sectionOf(errors, '## Targets')), targetReasons);
 });
 
 test('every other reason of a condition or an event has its row, and every row its reason', () => {
