@@ -115,6 +115,14 @@ function adminRoutes(simulator: Simulator): readonly (readonly [string, RegExp, 
     ],
     [
       'POST',
+      /^\/vms\/(\d+)\/move$/,
+      (match, body) => {
+        const { node } = z.object({ node: z.string() }).parse(body);
+        simulator.moveVm(Number(match[1]), node);
+      },
+    ],
+    [
+      'POST',
       /^\/vms\/(\d+)\/config$/,
       (match, body) => {
         const changes = z.record(z.string(), z.string().nullable()).parse(body);

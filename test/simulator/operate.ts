@@ -58,6 +58,17 @@ export function holdLock(core: Core, name: string, seconds: number, node?: strin
     .catch(() => undefined);
 }
 
+/** A VM on another node, as after a migration, its disks with it. Throws when there is no such VM or node. */
+export function moveVm(core: Core, vmid: number, node: string): void {
+  const vm = core.cluster.vms.get(vmid);
+  if (vm === undefined) throw new Error(`no VM ${vmid}`);
+  if (!core.cluster.nodes.has(node)) throw new Error(`no node '${node}'`);
+  for (const volume of core.cluster.storages.volumes) {
+    if (volume.vmid === vmid && volume.node === vm.node) volume.node = node;
+  }
+  vm.node = node;
+}
+
 /** Powers a node off or on, cuts it off, stops its daemons. Throws when there is no such node. */
 export function setNode(core: Core, name: string, change: Partial<NodeChange>): void {
   const node = core.cluster.nodes.get(name);

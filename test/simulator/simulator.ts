@@ -14,6 +14,7 @@ import {
   holdLock,
   listIsos,
   removeVm,
+  moveVm,
   setNode,
   setStorage,
   type IsoFile,
@@ -81,6 +82,8 @@ export interface Simulator {
   /** A VM or container made by hand, with the disks its config names. */
   addGuest(guest: GuestSpec): void;
   powerOffVm(vmid: number): void;
+  /** On another node, as after a migration. */
+  moveVm(vmid: number, node: string): void;
   /** Writes config keys behind the API's back; `null` removes. */
   editConfig(vmid: number, changes: Readonly<Record<string, string | null>>): void;
   /** A round of pvestatd on every node, now. */
@@ -173,6 +176,9 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     powerOffVm: (vmid) => {
       const vm = cluster.vms.get(vmid);
       if (vm !== undefined) powerOff(core, vm);
+    },
+    moveVm: (vmid, node) => {
+      moveVm(core, vmid, node);
     },
     editConfig: (vmid, changes) => {
       const vm = cluster.vms.get(vmid);
