@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { FakeWorld, type FakeVm } from '../support/fakeWorld.ts';
+import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';
+
+/** A world in which a VM of the Proxy is there already, made by a run nobody remembers. */
+function worldWith(fields: Partial<FakeVm>): FakeWorld {
+  const world = new FakeWorld();
+  world.finalizer = true;
+  const vm = { vmid: 100_007, name: 'proxy-p1-abcdef-11111111-aaaa', specHash: 'aaaa' };
+  const state = { power: 'stopped', configured: false, ip: '192.0.2.77' } as const;
+  world.vms.set(vm.vmid, { ...vm, ...state, ...fields });
+  return world;
+}
+
+describe('a VM of a run that was lost', () => {
+  useWorkflowServer();
+
+  it('is finished and serves, and no other is made', async () => {
+    const world = worldWith({});
+    await tellStory(world, async ({ until }) => {
+      await until(() => world.status?.ip === '192.0.2.77', 'its address');
+    });
+    assert.equal(world.status?.vmid, 100_007);
+    assert.equal(world.status?.providerID, 'vms/100007/proxy-p1-abcdef-11111111-aaaa');
+    assert.deepEqual([world.vms.size, world.peak], [1, 0]);
+  });
+
+  it('that was hibernated before it was Ready is destroyed and made again, for it would wake up with an old seed', async () => {
+    const world = worldWith({ power: 'hibernated' });
+    await tellStory(world, async ({ until }) => {
+      await until(() => world.status?.ip === '192.0.2.10', 'the address of another one');
+    });
+    assert.deepEqual([...world.vms.keys()], [100_000]);
+    assert.notEqual(world.status?.phase, 'Failed');
+  });
+
+  it('that was hibernated is removed by a deletion', async () => {
+    const world = worldWith({ power: 'hibernated' });
+    world.deleting = true;
+    await tellStory(world, async ({ handle }) => {
+      assert.equal((await handle.result()).outcome, 'Deleted');
+    });
+    assert.equal(world.vms.size, 0);
+  });
+});
