@@ -12,6 +12,7 @@ import { changingStories } from './stories/changing.ts';
 import { makingStories } from './stories/making.ts';
 import { probesRecordings } from './stories/probes.ts';
 import { removingStories } from './stories/removing.ts';
+import { repairingStories } from './stories/repairing.ts';
 import { stackRecordings } from './stories/stack.ts';
 
 runProgram(async () => {
@@ -44,7 +45,7 @@ function keepAs(release: string, kept: string[]): Keep {
 }
 
 function allRecordings(): Map<string, Recording> {
-  const told = [...makingStories, ...changingStories, ...removingStories];
+  const told = [...makingStories, ...changingStories, ...removingStories, ...repairingStories];
   return new Map<string, Recording>([
     ...told.map((story): [string, Recording] => [story.name, (keep) => recordTold(story, keep)]),
     ...Object.entries(probesRecordings),
