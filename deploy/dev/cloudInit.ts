@@ -1,4 +1,5 @@
 /** cloud-init's own code, for the tests that read seeds with it. It is unpacked, never installed: a package of that name would set up the machine anew at its next boot. */
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheFolder, exists, fillCache } from './cache.ts';
@@ -15,6 +16,9 @@ export interface CloudInit {
   modules: string | null;
 }
 
+/** Debian makes its packages for this one, whatever else is first on PATH. */
+const systemPython = existsSync('/usr/bin/python3') ? '/usr/bin/python3' : 'python3';
+
 /** What it imports beside Python's own modules. */
 const requirements = ['configobj==5.0.9', 'PyYAML==6.0.4', 'requests==2.34.2'];
 
@@ -25,9 +29,9 @@ const requirements = ['configobj==5.0.9', 'PyYAML==6.0.4', 'requests==2.34.2'];
 export async function findCloudInit(
   log: Log = () => undefined,
   signal: AbortSignal = new AbortController().signal,
+  python = systemPython,
 ): Promise<CloudInit> {
-  const python = (await exists('/usr/bin/python3')) ? '/usr/bin/python3' : 'python3';
-  const asks = 'import sys, cloudinit.sources.DataSourceNoCloud';
+  const asks = 'import cloudinit.sources.DataSourceNoCloud';
   const system = await runCommand(python, ['-c', asks], { cwd: '/', signal });
   if (system.code === 0) return { python, modules: null };
   const version = await pythonVersion(python, signal);
@@ -67,7 +71,7 @@ async function fetchCloudInit(version: string, folder: string, signal: AbortSign
   const own = join(from, 'usr/lib/python3/dist-packages/cloudinit');
   await rename(own, join(modules, 'cloudinit'));
   await rm(from, { recursive: true });
-  const options = ['--quiet', '--disable-pip-version-check', '--root-user-action=ignore'];
+  const options = ['--quiet', '--disable-pip-version-check'];
   const target = ['--only-binary=:all:', '--python-version', version, '--target', modules];
   const install = ['-m', 'pip', 'install', ...options, ...target, ...requirements];
   await mustRun('python3', install, `fetch ${requirements.join(', ')} with pip`, signal);

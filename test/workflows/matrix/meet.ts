@@ -117,17 +117,18 @@ export async function lastAndLift(
  */
 async function readTrouble(story: Story, step: Row['step'], fault: Fault): Promise<Read> {
   if (story.ended()) return null;
-  const { message, waitingFor } = await story.state();
   const known: readonly string[] = fault.reasons;
   const told = story
     .status()
     ?.conditions.find(
       (one) => known.includes(one.reason) && /\(\w+, attempt \d+/.test(one.message),
     );
-  if (told !== undefined && waitingFor !== null) return { reason: told.reason, waitingFor };
   // Without these no status is made, or none is written; and an object that is gone has none.
   const untold =
     step === 'claimProxy' || step === 'publishStatus' || story.world.records.object === null;
+  if (told === undefined && !untold) return null;
+  const { message, waitingFor } = await story.state();
+  if (told !== undefined && waitingFor !== null) return { reason: told.reason, waitingFor };
   if (!untold || waitingFor === null || !message.includes(step)) return null;
   return { reason: waitingFor, waitingFor };
 }
