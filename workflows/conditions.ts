@@ -54,6 +54,8 @@ function readyCondition(state: ProxyState): Condition {
 
 function provisionedCondition(state: ProxyState): Condition {
   if (addressOf(state) !== null) {
+    const moved = messageOfMove(state);
+    if (moved !== null) return condition('Provisioned', 'True', 'PlacementDiffers', moved);
     return condition('Provisioned', 'True', 'AddressKnown', `the address is ${addressOf(state)}`);
   }
   const trouble = shownTrouble(state);
@@ -63,6 +65,15 @@ function provisionedCondition(state: ProxyState): Condition {
   return trouble
     ? condition('Provisioned', 'False', trouble.reason, describe(trouble))
     : condition('Provisioned', 'False', 'Provisioning', 'the VM is being made');
+}
+
+/** A VM somebody moved off the node in its spec is left there: that is told, and nobody fights over it (cases.md 11 d). */
+function messageOfMove(state: ProxyState): string | null {
+  const vm = shownVm(state);
+  const zone = state.desired?.placement.zone ?? null;
+  if (vm === null || zone === null || vm.specHash !== state.desired?.specHash) return null;
+  if (vm.node === zone) return null;
+  return `the address is ${addressOf(state)}; the VM is on ${vm.node}, and placement.zone names ${zone}, where the next one is made`;
 }
 
 /** Who has the address that this Proxy's VM reports, or reported last. */

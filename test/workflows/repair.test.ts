@@ -150,6 +150,10 @@ describe('a Proxy whose VM was seen to differ', () => {
       assert.ok(world.statuses.slice(-2).every(({ phase }) => phase === 'Ready'));
       assert.equal(vm.starts, 1);
       assert.ok(eventReasons(world).includes('VmMoved'));
+      assert.equal(world.peak, 1);
+      const provisioned = world.status?.conditions.find(({ type }) => type === 'Provisioned');
+      assert.deepEqual([provisioned?.status, provisioned?.reason], ['True', 'PlacementDiffers']);
+      assert.match(provisioned?.message ?? '', /is on pv1-2, and placement\.zone names pv1-1/);
     });
   });
 
