@@ -31,7 +31,7 @@ export const claimProxy: Step<ClaimProxyInput, ClaimProxyResult> = async (
     found: true,
     deleting: isDeleting(proxy),
     firstClaim,
-    desired: desiredOf(proxy, cloudInit),
+    desired: desiredOf(proxy, { ...cloudInit, providerProblem: providerProblem(deps, proxy) }),
     recorded: recordedIn(proxy),
   };
 };
@@ -77,7 +77,24 @@ async function hashCloudInit(deps: StepDeps, proxy: Proxy): Promise<CloudInitHas
   }
 }
 
-function desiredOf(proxy: Proxy, cloudInit: CloudInitHash): DesiredProxy {
+/** A worker serves the providers of its config; a name it does not know may still be another one's. */
+function providerProblem({ providers }: StepDeps, { spec }: Proxy): string | null {
+  if (spec.mode === 'External') return null;
+  try {
+    providers.config(spec.provider ?? '');
+    return null;
+  } catch (error) {
+    if (error instanceof ProviderError && error.facts.reason === 'ProviderUnknown') {
+      return error.message;
+    }
+    throw error;
+  }
+}
+
+function desiredOf(
+  proxy: Proxy,
+  found: CloudInitHash & { providerProblem: string | null },
+): DesiredProxy {
   const { metadata, spec } = proxy;
   return {
     generation: metadata.generation,
@@ -90,7 +107,7 @@ function desiredOf(proxy: Proxy, cloudInit: CloudInitHash): DesiredProxy {
     replaceStrategy: spec.replaceStrategy,
     deletionPolicy: spec.deletionPolicy,
     paused: spec.paused,
-    ...cloudInit,
+    ...found,
     retry: metadata.annotations[retryAnnotation] ?? null,
     forceDelete: metadata.annotations[forceDeleteAnnotation] ?? null,
   };

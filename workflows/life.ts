@@ -8,13 +8,13 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { acceptClaim } from './accept.ts';
-import { describe } from './conditions.ts';
 import { defaultRequestBoundMs, retryDelayMs } from './contract/budgets.ts';
 import type { AwaitedLocks, StepName } from './contract/steps.ts';
 import { detailsOf } from './details.ts';
 import { readFailure, type StepFailure } from './failures.ts';
 import { searchAttributesOf } from './searchAttributes.ts';
-import { addEvent, troublesOf, type ProxyState } from './state.ts';
+import { explainUnserved, noteCloudInit, noteProvider } from './objectTroubles.ts';
+import { troublesOf, type ProxyState } from './state.ts';
 import { statusOf } from './status.ts';
 import { runStep, waitMsOf, type StepInput, type StepResult } from './steps.ts';
 import { nextTrouble } from './trouble.ts';
@@ -89,7 +89,8 @@ export function createLife(state: ProxyState): Life {
       }
       return result;
     } catch (error) {
-      throw new StepFailed(name, readFailure(error), subject);
+      const failure = explainUnserved(state, setting.provider, readFailure(error));
+      throw new StepFailed(name, failure, subject);
     } finally {
       state.step = null;
       showDetails(state);
@@ -175,6 +176,7 @@ export function createLife(state: ProxyState): Life {
         // Its status may have been edited by hand; writing what is there already sends nothing.
         background.lastPublished = '';
         noteCloudInit(state);
+        noteProvider(state);
       } catch (error) {
         const failure = readFailure(error);
         state.refreshWanted = true;
@@ -237,32 +239,6 @@ function unlessCancelled(error: unknown): void {
 
 function mainCall(summary: string): Parameters<typeof runStep>[2] {
   return { provider: '', requestBoundMs: defaultRequestBoundMs, waitMs: 0, summary };
-}
-
-/** Cloud-init that cannot be read is a wait of its own: the Secret may come (design §4). */
-function noteCloudInit(state: ProxyState): void {
-  const problem = state.desired?.cloudInitProblem ?? null;
-  if (problem === null) {
-    if (state.trouble?.step === 'claimProxy') state.trouble = null;
-    return;
-  }
-  if (state.deleting || state.serving) return;
-  const failure: StepFailure = {
-    kind: 'failed',
-    errorClass: 'Transient',
-    message: problem,
-    facts: {
-      reason: 'CloudInitUnavailable',
-      scope: 'proxy',
-      remedy: 'create the Secret or correct its name and key',
-    },
-  };
-  const before = state.trouble;
-  const trouble = nextTrouble(before, 'claimProxy', failure, Date.now(), false);
-  if (before?.reason !== trouble.reason) {
-    addEvent(state, 'Warning', trouble.reason, 'claimProxy', describe(trouble));
-  }
-  state.trouble = trouble;
 }
 
 function showDetails(state: ProxyState): void {

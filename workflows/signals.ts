@@ -41,6 +41,8 @@ export function applySignals(state: ProxyState): void {
     wake(state);
     if (state.repairTrouble) state.lookWanted = true;
     if (state.trouble?.scope === 'provider') state.trouble.nextAtMs = 0;
+    // It may be in the config now.
+    if (state.desired?.providerProblem) state.refreshWanted = true;
   });
   setHandler(orphanSignal, (orphan) => {
     requestCollection(state, orphan);

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { finalizer, forceDeleteAnnotation, retryAnnotation } from '../../api/proxy.ts';
+import type { ProviderConfig } from '../../api/providersConfig.ts';
 import { claimProxy } from '../../activities/claimProxy.ts';
 import type { StepContext, StepDeps } from '../../activities/deps.ts';
 import { createKubernetesClient } from '../../activities/kubernetes/client.ts';
 import type { KubernetesClient } from '../../activities/kubernetes/client.ts';
 import { KubernetesProxyRecords } from '../../activities/kubernetes/kubernetesRecords.ts';
+import { transient } from '../../activities/providerError.ts';
 import { publishStatus } from '../../activities/publishStatus.ts';
 import { releaseProxy } from '../../activities/releaseProxy.ts';
 import type { ClaimProxyResult } from '../../workflows/contract/steps.ts';
+import { aProviderConfig } from '../support/aPlan.ts';
 import { FakeKubernetes } from '../support/fakeKubernetes.ts';
 import type { FakeMetadata } from '../support/fakeKubernetes.ts';
 import { recordingLog } from '../support/recordingLog.ts';
@@ -53,7 +56,7 @@ describe('the steps that talk to Kubernetes only', () => {
       throw new Error('not used by these steps');
     };
     return {
-      providers: { config: unused, names: unused, api: unused },
+      providers: { config: knownProvider, names: unused, api: unused },
       kubernetes: new KubernetesProxyRecords(kubernetes, log),
       survey: unused,
       alarms: { read: unused, write: unused },
@@ -62,6 +65,10 @@ describe('the steps that talk to Kubernetes only', () => {
       pace: { taskMinMs: 1, taskMaxMs: 1, runningMs: 1, agentMs: 1, budgetScale: 1 },
       log,
     };
+  }
+  function knownProvider(name: string): ProviderConfig {
+    if (name !== 'gone') return aProviderConfig();
+    throw transient('ProviderUnknown', 'no provider is named "gone"; configured are: lab, other');
   }
   function put(fields: Record<string, unknown>, metadata: Partial<FakeMetadata> = {}) {
     const { uid } = server.put('p1', fields, metadata).metadata;
@@ -140,6 +147,15 @@ describe('the steps that talk to Kubernetes only', () => {
     assert.equal(result.desired.cloudInitProblem, null);
     assert.deepEqual(server.object('p1')?.metadata.finalizers, ['example.org/other']);
     assert.ok(!server.requests.some(({ path }) => path.includes('secrets')));
+  });
+
+  it('claimProxy tells which providers its worker knows when that of the Proxy is none of them', async () => {
+    const gone = await claimed({ ...spec, provider: 'gone' });
+    assert.match(gone.desired.providerProblem ?? '', /"gone"; configured are: lab, other$/);
+    const known = await claimed(spec);
+    assert.equal(known.desired.providerProblem, null);
+    const external = await claimed({ mode: 'External', address: '192.0.2.7' });
+    assert.equal(external.desired.providerProblem, null);
   });
 
   it('claimProxy finds no object where another one has its name', async () => {

@@ -64,6 +64,7 @@ export function desiredProxy(changes: Partial<DesiredProxy> = {}): DesiredProxy 
     paused: false,
     specHash: 'aaaa',
     cloudInitProblem: null,
+    providerProblem: null,
     retry: null,
     forceDelete: null,
     ...changes,

@@ -47,6 +47,8 @@ export interface DesiredProxy {
   /** SHA-256 (full hex) of design §3. `null` while cloud-init cannot be read (`cloudInitProblem` says why). */
   specHash: string | null;
   cloudInitProblem: string | null;
+  /** The worker that read the object knows no such provider; another one may. The sentence names those it knows. */
+  providerProblem: string | null;
   retry: string | null;
   forceDelete: string | null;
 }
