@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pollAgent } from '../../activities/pollAgent.ts';
 import { NotYet } from '../../activities/providerError.ts';
+import type { PollAgentInput } from '../../workflows/contract/steps.ts';
 import { powerOn } from '../simulator/power.ts';
 import { expectReason, withSteps, type StepRig } from '../support/stepHarness.ts';
 
@@ -28,15 +29,19 @@ const bare = nic('ens19', '00:00:5e:00:53:02');
 const ens18 = nic('ens18', mac, 'fe80::200:5eff:fe00:5301/64', '192.0.2.17/24');
 
 /** One look at a VM whose agent answers this. */
-async function poll(rig: StepRig, data: unknown): Promise<string> {
+async function poll(
+  rig: StepRig,
+  data: unknown,
+  asked: Pick<PollAgentInput, 'once' | 'previous'> = {},
+): Promise<string> {
   const vm = rig.simulator.cluster.vms.get(rig.vmid) ?? rig.place({ config: { net0 } });
   if (vm.running === null) powerOn(rig.simulator.core, vm);
   const action = { kind: 'status', status: 200, reason: 'OK', when: 'before' } as const;
   const body = JSON.stringify({ data });
   const path = /\/agent\/network-get-interfaces$/;
   rig.simulator.faults.push({ path, action: { ...action, body } });
-  const { ip } = await rig.run(pollAgent, { ref: rig.ref, plan: rig.plan, vm: rig.vmRef() });
-  return ip;
+  const input = { ref: rig.ref, plan: rig.plan, vm: rig.vmRef(), ...asked };
+  return (await rig.run(pollAgent, input)).ip;
 }
 
 const net0 = 'virtio=00:00:5E:00:53:01,bridge=vmbr0,tag=4';
@@ -84,5 +89,39 @@ describe('the address a guest reports', () => {
       const error = expectReason(await rig.refusal(asking, undefined), 'AddressAmbiguous');
       assert.match(error.message, /reports 172\.17\.0\.1, 203\.0\.113\.9 and none .*5E:00:53:01/);
       assert.match(error.facts.remedy ?? '', /address\.cidrs/);
+    }));
+});
+
+// cases.md 9: the address vanishes with every hiccup of the agent, or stays although DHCP gave another.
+describe('a look at a VM that serves already', () => {
+  const serving = { once: true, previous: '192.0.2.17' } as const;
+
+  it('says that the agent is silent, which is no address and no change of it', () =>
+    withSteps(async (rig) => {
+      powerOn(rig.simulator.core, rig.place({ config: { net0 } }));
+      const path = /\/agent\/network-get-interfaces$/;
+      const reason = 'QEMU guest agent is not running';
+      const action = { kind: 'status', status: 500, reason, when: 'before' } as const;
+      rig.simulator.faults.push({ path, times: 3, action });
+      const input = { ref: rig.ref, plan: rig.plan, vm: rig.vmRef(), ...serving };
+      for (let look = 0; look < 3; look += 1) {
+        expectReason(await rig.refusal(pollAgent, input), 'AgentSilent');
+      }
+      const bootingAgain = async (): Promise<string> => poll(rig, { result: [lo] }, serving);
+      expectReason(await rig.refusal(bootingAgain, undefined), 'AgentSilent');
+      assert.equal(await poll(rig, { result: [lo, ens18] }, serving), '192.0.2.17');
+    }));
+
+  it('gives the address that DHCP gave meanwhile', () =>
+    withSteps(async (rig) => {
+      const moved = nic('ens18', mac, '192.0.2.55/24');
+      assert.equal(await poll(rig, { result: [lo, docker, moved] }, serving), '192.0.2.55');
+    }));
+
+  it('keeps to the address that is published while the NIC still has it', () =>
+    withSteps(async (rig) => {
+      const both = nic('ens18', mac, '192.0.2.5/24', '192.0.2.17/24');
+      assert.equal(await poll(rig, { result: [both] }, serving), '192.0.2.17');
+      assert.equal(await poll(rig, { result: [both] }), '192.0.2.5', 'the lower one otherwise');
     }));
 });
