@@ -90,18 +90,16 @@ async function tellArc(story: Story, arc: Arc): Promise<void> {
   await (arc === 'retained' ? expectRetained(story) : expectCleanSlate(story));
 }
 
-/** The clone would take longer than its budget, and nobody waits for it. */
+/** The clone would never end, so that only its abortion lets the Proxy go. */
 async function tellAborted(story: Story): Promise<void> {
   const { records, simulator } = story.world;
-  const action = { kind: 'task', delaySeconds: 1_000 } as const;
+  const action = { kind: 'task', hang: true } as const;
   simulator.faults.push({ method: 'POST', path: /\/clone$/, action });
   await story.start();
   await story.until(() => story.visits.includes('awaitTask'), 'the clone runs');
   records.delete();
   await story.notify();
   await story.until(() => story.ended(), 'the Proxy is gone');
-  const [clone] = simulator.core.tasks.all.filter(({ type }) => type === 'qmclone');
-  assert.notEqual(clone?.exitstatus, 'OK', 'the clone was aborted');
   await expectCleanSlate(story);
 }
 
