@@ -3,7 +3,7 @@ NODE := ./node_modules/.bin/node
 NPM_RUN := npm run --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help install tools demo up down test check lint fmt proxmox-token-secret
+.PHONY: help install tools demo up down test test-integration-proxmox check-proxmox check lint fmt proxmox-token-secret
 
 help: ## Show this list
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -26,6 +26,12 @@ down: install ## End the local stacks of this checkout, also after a crash
 test: install ## Check types, lint, format, and run the tests of every level
 	@./deploy/dev/testPackages.sh
 	@$(NODE) deploy/dev/runTests.ts
+
+test-integration-proxmox: install ## Run the steps against a real Proxmox VE host named by PROXMOX_* variables; cleans up
+	@$(NODE) test/pve/main.ts
+
+check-proxmox: install ## Check that host from the operator's point of view; creates nothing
+	@$(NODE) test/pve/main.ts --check-only
 
 check: install ## Check types
 	@$(NPM_RUN) check

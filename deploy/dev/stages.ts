@@ -51,6 +51,7 @@ export const stages: readonly Stage[] = [
   level('simulator', { parallel: true, timeoutMs: minute, verbose: false }),
   script('conformance', 'testdata/pve/9.2'),
   level('steps', { parallel: true, timeoutMs: 2 * minute, verbose: false }),
+  level('pve', { parallel: false, timeoutMs: 2 * minute, verbose: false }),
   level('workflows', { parallel: false, timeoutMs: 3 * minute, verbose: false, except: [matrix] }),
   level('matrix', { parallel: false, timeoutMs: 3 * minute, verbose: false, files: matrix }),
   level('replay', { parallel: false, timeoutMs: 2 * minute, verbose: false }),
