@@ -71,6 +71,7 @@ try {
     log,
     namespace: settings.namespace,
     healthCheckUrl: options.healthCheckUrl,
+    workflowBundle: options.workflowBundle,
     checks: { intervalMs: options.providerCheckInterval, timeoutMs: options.providerCheckTimeout },
   });
   lacking = [];

@@ -83,6 +83,9 @@ export const workerFlags = {
     'file with the configured providers',
     '/etc/proxy-operator/providers.yaml',
   ),
+  'workflow-bundle': text(
+    'file made by npm run bundle; without it workflows are bundled at the start',
+  ),
   'provider-check-interval': duration('time between two checks of a provider', '1m'),
   'provider-check-timeout': duration('bound of one check of a provider', '15s'),
   'health-check-url': url,
