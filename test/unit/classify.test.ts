@@ -108,6 +108,36 @@ describe('classes of captured failures', () => {
     });
   }
 
+  it('every 403 that names privilege and path ends with the line that grants it', () => {
+    const refused = all.filter((one) => /Permission check failed \(\//.test(textOf(one)));
+    assert.ok(refused.length > 10);
+    for (const captured of refused) {
+      const { message, facts } = classified(captured);
+      const [, path = '', anyOf = ''] = /\((\/[^,]*), ([^)]+)\)/.exec(textOf(captured)) ?? [];
+      const remedy = facts.remedy ?? '';
+      assert.ok(message.endsWith(remedy), `${captured.file}: ${message}`);
+      assert.ok(message.includes(path) && message.includes(anyOf), `${captured.file}: ${message}`);
+      const [, granted = ''] =
+        /^pveum role modify \S+ --append 1 --privs "([^"]+)" && /.exec(remedy) ?? [];
+      assert.ok(
+        anyOf.split('|').includes(granted.split(' ')[0] ?? ''),
+        `${captured.file}: ${remedy}`,
+      );
+      const [, where = ''] = / && pveum acl modify (\S+) --users \S+/.exec(remedy) ?? [];
+      assert.ok(where === '/' || where === path, `${captured.file}: ${remedy}`);
+    }
+  });
+
+  it('every failure that a person must mend at the provider says how', () => {
+    for (const captured of all) {
+      const { errorClass, facts } = classified(captured);
+      if (errorClass !== 'Permanent' || facts.scope !== 'provider') continue;
+      // A refusal that names nothing: Proxmox hides what was missing (pve/README 6).
+      if (facts.reason === 'Forbidden' && !textOf(captured).includes('(/')) continue;
+      assert.ok((facts.remedy ?? '') !== '', `${captured.file}: ${textOf(captured)}`);
+    }
+  });
+
   it("every message names the attempt, the provider and the answer in Proxmox's own words", () => {
     for (const captured of all) {
       const { message } = classified(captured);
