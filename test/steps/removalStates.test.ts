@@ -90,6 +90,21 @@ describe('a deletion meets its VM', () => {
       }));
   }
 
+  it('without a name, because its clone still runs: waited for', () =>
+    deleting(async (rig) => {
+      rig.place({ config: { name: null, description: null, scsi0: null, lock: 'clone' } });
+      const { tasks } = rig.simulator.core;
+      const spec = { node: 'pve1', type: 'qmclone', id: '9001', authId: 'root@pam' };
+      tasks.start(spec, (worker) => {
+        worker.log(`creating a clone of VM 9001 with ID ${rig.vmid}`);
+        return worker.sleep(5_000);
+      });
+      for (const step of both) {
+        expectReason(await rig.refusal(step, removing(rig)), 'WaitingForLock');
+      }
+      assert.deepEqual(writes(rig), []);
+    }));
+
   it('protected after it was stopped: kept', () =>
     deleting(async (rig) => {
       const vm = rig.place();
