@@ -10,12 +10,15 @@ export interface PlannedCell {
   why: string | null;
 }
 
-/** The default matrix: each fault once, each fault until it is lifted, each disturbance. */
+/**
+ * The default matrix: each fault once, each disturbance, each fault of a main request until it is lifted. How a step
+ * says that it waits does not hang on which of its requests it waits for.
+ */
 export function sums(): PlannedCell[] {
   return steps().flatMap((step) => [
     plan(step, null, false, null),
     ...faults.map((fault) => plan(step, fault, false, null)),
-    ...faults.map((fault) => plan(step, fault, true, null)),
+    ...faults.filter(isOfMainRequest).map((fault) => plan(step, fault, true, null)),
     ...disturbances.map((disturbance) => plan(step, null, false, disturbance)),
   ]);
 }

@@ -1,14 +1,17 @@
 /** The rows of the matrix: for every step, how a story comes to it and what it asks of the world. */
 import type { ProxyRecords } from '../../../activities/kubernetes/records.ts';
+import type { ProxyStatus } from '../../../workflows/contract/proxy.ts';
 import type { StepName } from '../../../workflows/contract/steps.ts';
 import type { MatrixStep } from './stepWorker.ts';
 
 /**
  * `life`: created, Ready, deleted. `replacement`: the spec changes in between, so an old VM is removed while its object
  * lives. `forgotten`: the run is lost before the deletion, so another one has to find the VM. `retained`: the VM is to
- * stay. `aborted`: deleted while the clone runs, which may be aborted.
+ * stay. `aborted`: deleted while the clone runs, which may be aborted. `untagged`, `stopped`: somebody took the tag off,
+ * or stopped it, while it served.
  */
-export type Arc = 'life' | 'replacement' | 'forgotten' | 'retained' | 'aborted';
+export type Arc =
+  'life' | 'replacement' | 'forgotten' | 'retained' | 'aborted' | 'untagged' | 'stopped';
 
 /** The request by which a step does its work; a fault of Proxmox VE meets that one. */
 export interface MainRequest {
@@ -28,8 +31,8 @@ export interface Row {
   kubernetes: keyof ProxyRecords | null;
   /** Part of a deletion that has begun already. */
   afterDeletion: boolean;
-  /** Which of the step's runs the row is about, by their input. */
-  means: (input: unknown) => boolean;
+  /** Which of the step's runs the row is about, by their input and the last status. */
+  means: (input: unknown, status: ProxyStatus | undefined) => boolean;
 }
 
 function row(
@@ -64,7 +67,8 @@ function has(field: string, isMeant: (value: unknown) => boolean): Row['means'] 
 }
 
 /** Steps that have a second task to do, with a row of its own. */
-type SecondTask = 'configureVm, retaining' | 'stopVm, aborting';
+type SecondTask =
+  'configureVm, retaining' | 'configureVm, mending' | 'startVm, again' | 'stopVm, aborting';
 export type RowName = MatrixStep | SecondTask;
 
 const isOld = { arc: 'replacement', kubernetes: 'get' } as const;
@@ -95,6 +99,14 @@ export const rows: Record<RowName, Row> = {
     arc: 'retained',
     afterDeletion: true,
     means: has('kind', (kind) => kind === 'mark'),
+  }),
+  'configureVm, mending': row('configureVm', writes('PUT', /\/config$/), {
+    arc: 'untagged',
+    means: has('kind', (kind) => kind === 'mend'),
+  }),
+  'startVm, again': row('startVm', starts('POST', /\/status\/start$/), {
+    arc: 'stopped',
+    means: (_input, status) => status?.everReady === true,
   }),
   'stopVm, aborting': row('stopVm', writes('DELETE', /\/tasks\/[^/]+$/), {
     arc: 'aborted',

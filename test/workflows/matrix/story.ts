@@ -41,6 +41,8 @@ export interface Story {
   /** As the controller does after every change of the object. */
   notify: () => Promise<void>;
   signal: (name: 'retry' | 'forceDelete' | 'providerChanged') => Promise<void>;
+  /** As the watch does in every round in which a VM is not as the status says. */
+  observe: () => Promise<void>;
   /** Waits for `check`; fails with what the story knows when it does not come true. */
   until: (check: () => boolean | Promise<boolean>, what: string, pauseMs?: number) => Promise<void>;
   /** Steps that never answer wait for this. */
@@ -134,6 +136,7 @@ function createStory(
       await handle().signal('desiredChanged', { generation, deleting }).catch(unlessEnded);
     },
     signal: (name) => handle().signal(name),
+    observe: () => handle().signal('observed', {}).catch(unlessEnded),
     until: async (check, what, pauseMs = 10) => {
       const endMs = Date.now() + patienceMs;
       for (;;) {
@@ -152,7 +155,7 @@ function createStory(
     const visit = { step, input, story };
     let go = (): Promise<unknown> => worker().run(step, input);
     for (const { row, tamper } of tampers) {
-      if (row.step !== step || !row.means(input)) continue;
+      if (row.step !== step || !row.means(input, story.status())) continue;
       const inner = go;
       go = () => tamper(visit, inner);
     }
@@ -173,16 +176,18 @@ function unlessEnded(error: unknown): void {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
 }
 
-/** Every address that is published answers, as the prober finds out. */
+/** Every address that is published answers while a VM runs, as the prober finds out. */
 function probeAddresses(
-  { world: { records } }: Story,
+  { world: { records, own } }: Story,
   handle: () => WorkflowHandle | undefined,
 ): void {
   let sequence = 0;
   const told = new Set<string>();
-  records.published = ({ ip, replacement }) => {
+  records.published = ({ ip, healthy, replacement }) => {
+    if (ip !== null && healthy !== true) told.delete(ip);
     for (const address of [ip, replacement?.ip]) {
       if (typeof address !== 'string' || told.has(address)) continue;
+      if (!own().some(({ running }) => running !== null)) continue;
       told.add(address);
       sequence += 1;
       const signal: HealthSignal = {

@@ -1,11 +1,13 @@
 /** The three arcs of a story, and one cell of the matrix: an arc with something in it, and everything checked. */
 import assert from 'node:assert/strict';
+import { powerOff } from '../../simulator/power.ts';
 import {
   expectCleanSlate,
   expectNoHarm,
   expectOneVm,
   expectRetained,
   leftoversOf,
+  withoutLeftovers,
 } from './checks.ts';
 import type { Desk } from './desk.ts';
 import type { Course, Disturbance } from './disturbances.ts';
@@ -21,6 +23,9 @@ export interface Cell {
   lasting: boolean;
   disturbance: Disturbance | null;
 }
+
+/** Between two rounds of the watch. */
+const observationMs = 250;
 
 const undisturbed: Course = { mostVms: 1, happens: Promise.resolve() };
 
@@ -82,12 +87,41 @@ async function tellArc(story: Story, arc: Arc): Promise<void> {
     await story.notify();
   }
   while (!deleting() && !(await isAsWanted(story)));
+  if (arc === 'untagged' || arc === 'stopped') {
+    await meddle(story, arc, deleting);
+    while (!deleting() && !(await isAsWanted(story)));
+  }
   if (arc === 'forgotten') await story.loseRun();
   if (!deleting()) records.delete();
   if (arc === 'forgotten') await story.start();
   else if (!story.ended()) await story.notify();
   await until(() => story.ended(), 'the Proxy is gone');
   await (arc === 'retained' ? expectRetained(story) : expectCleanSlate(story));
+}
+
+/** Somebody changes the VM that serves, and the watch tells of it until it is as it was. */
+async function meddle(
+  story: Story,
+  arc: 'untagged' | 'stopped',
+  deleting: () => boolean,
+): Promise<void> {
+  const { simulator, own } = story.world;
+  const [vm] = withoutLeftovers(story);
+  assert.ok(vm, 'a VM');
+  const tags = vm.config.get('tags');
+  if (arc === 'untagged') vm.config.delete('tags');
+  else powerOff(simulator.core, vm);
+  const isMended = (): boolean =>
+    !own().includes(vm) || (vm.config.get('tags') === tags && vm.running !== null);
+  await story.until(
+    async () => {
+      if (deleting() || isMended()) return true;
+      await story.observe();
+      return false;
+    },
+    'the VM is mended',
+    observationMs,
+  );
 }
 
 /** The clone would never end, so that only its abortion lets the Proxy go. */
