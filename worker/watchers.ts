@@ -2,9 +2,10 @@
 import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import type { StepContext } from '../activities/deps.ts';
-import { handOver } from '../activities/failure.ts';
+import { handOver, toFailure } from '../activities/failure.ts';
 import { probeProxies, type ProbeDeps } from '../activities/probeProxies.ts';
 import { watchVms, type WatchDeps } from '../activities/watchVms.ts';
+import { heartbeatEveryMs } from '../workflows/contract/budgets.ts';
 import type { WatchVmsInput } from '../workflows/contract/steps.ts';
 
 export interface Watchers {
@@ -37,6 +38,10 @@ async function untilShutdown(
   const context = Context.current();
   const { cancellationSignal, info } = context;
   const signal = AbortSignal.any([cancellationSignal, shutdown]);
+  // Also while a request hangs.
+  const alive = setInterval(() => {
+    context.heartbeat();
+  }, heartbeatEveryMs);
   try {
     await watch({
       call: { signal, writesUntilMs: 0 },
@@ -47,6 +52,8 @@ async function untilShutdown(
       log,
     });
   } catch (error) {
-    throw shutdown.aborted ? handOver() : error;
+    throw shutdown.aborted ? handOver() : toFailure(error, cancellationSignal.aborted);
+  } finally {
+    clearInterval(alive);
   }
 }

@@ -59,6 +59,7 @@ async function promote(life: Life, desired: DesiredProxy): Promise<void> {
   const { serving, next } = state;
   if (!next) return;
   state.serving = { ...next, everReady: true };
+  state.addressHeldBy = null;
   state.next = null;
   state.everReady = true;
   state.replacementLate = false;

@@ -36,7 +36,7 @@ async function repairOne(life: Life, desired: DesiredProxy, vm: VmRecord): Promi
       noteVanished(state, desired, vm, Date.now());
       return null;
     case 'stuck':
-      return giveUpStuck(state, vm, found);
+      return giveUpStuck(state, vm, found, Date.now());
     case 'existing':
       if (found.vmid === vm.vmid) return mend(life, desired, vm, found);
       // Restored under another VMID: the line takes it up there.
@@ -101,7 +101,7 @@ async function mend(
   // Power and what is said of it are shown together.
   const trouble = found.ioError ? ioError(state, vm, before) : null;
   if (vm === state.serving) state.repairTrouble = trouble;
-  if (!desired.paused) await mendLabels(life, vm, found);
+  if (!isPaused(state)) await mendLabels(life, vm, found);
   await askAgent(life, desired, vm, found);
   return trouble;
 }
@@ -122,6 +122,10 @@ function ioError(state: ProxyState, vm: VmRecord, before: VmRecord['power']): Tr
   return latchedTrouble(state.repairTrouble, 'VmIoError', message, remedy, Date.now());
 }
 
+function isPaused({ desired }: ProxyState): boolean {
+  return desired?.paused === true;
+}
+
 /** Stopped, paused or hibernated: it serves nobody, which is told before anything is done about it. */
 async function mendPower(
   life: Life,
@@ -133,7 +137,7 @@ async function mendPower(
   const plan = planOf(vm, desired.deletionPolicy);
   const { power } = found;
   const what = `VM ${vm.vmid} on ${vm.node} is ${power}`;
-  const fate = desired.paused ? 'the Proxy is paused, so it stays so' : 'starting it';
+  const fate = isPaused(state) ? 'the Proxy is paused, so it stays so' : 'starting it';
   if (vm.power !== power) addEvent(state, 'Warning', 'VmStopped', 'Repair', `${what}; ${fate}`);
   vm.power = power === 'unknown' ? null : power;
   forgetHealth(state, vm.ip);
@@ -144,13 +148,15 @@ async function mendPower(
     null,
     Date.now(),
   );
-  if (desired.paused) return state.repairTrouble;
+  if (isPaused(state)) return state.repairTrouble;
   if (vm !== state.serving) {
     // Never Ready: the line gives it seed, config and size again before it starts it.
     forget(vm);
     return null;
   }
-  if (power === 'stopped' && found.seed === 'missing') await mendSeed(life, desired, vm, found);
+  if (found.seed === 'missing') await mendSeed(life, desired, vm, found);
+  // Somebody may have paused it meanwhile: no start follows that (design §7).
+  if (isPaused(state)) return state.repairTrouble;
   const input = { ref: state.ref, plan, vm: refOf(vm) };
   await finished(life, plan, 'start', vm, () =>
     life.step('startVm', input, { ...placeOf(vm), summary: `start VM ${vm.vmid} on ${vm.node}` }),
@@ -230,7 +236,7 @@ async function askAgent(
   const { state } = life;
   if (!found.agentEnabled) {
     const remedy = `stop and start VM ${vm.vmid} when it suits, it takes effect then`;
-    const set = desired.paused ? 'was switched off' : 'was switched off and is set again';
+    const set = isPaused(state) ? 'was switched off' : 'was switched off and is set again';
     const message = `the guest agent of VM ${vm.vmid} ${set}; ${remedy}`;
     return agentIs(state, vm, { reachable: false, reason: 'AgentSilent', message });
   }

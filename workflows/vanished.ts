@@ -1,5 +1,5 @@
 /** What becomes of a Proxy whose VM is gone, or held for good by a lock. Pure changes of state. */
-import { vanishedMemoryMs, vanishedRetryMs } from './contract/budgets.ts';
+import { providerRetryMs, vanishedMemoryMs, vanishedRetryMs } from './contract/budgets.ts';
 import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
 import type { AllocateVmidResult } from './contract/steps.ts';
 import { addEvent, forgetHealth, retire, type ProxyState, type Trouble } from './state.ts';
@@ -35,6 +35,7 @@ export function noteVanished(
   forgetHealth(state, vm.ip);
   if (vm !== state.serving) return forget(vm);
   state.serving = null;
+  state.addressHeldBy = null;
   if (vm.specHash !== desired.specHash) return retire(state, vm, 'replacement', null);
   // The record stays: its seed may still be where it was put.
   forget(vm);
@@ -58,11 +59,14 @@ export function giveUpStuck(
   state: ProxyState,
   vm: VmRecord,
   { vmid, node, lock, remedy }: Stuck,
+  nowMs: number,
 ): Trouble | null {
   const reason = `VM ${vmid} on ${node} is locked (${lock}) for good`;
   const serves = vm === state.serving && healthyOf(state) === true;
   if (serves || state.leftovers.length > 0) {
-    return latchedTrouble(state.repairTrouble, 'VmLeftover', reason, remedy, Date.now());
+    const trouble = latchedTrouble(state.repairTrouble, 'VmLeftover', reason, remedy, nowMs);
+    // No row tells that a lock is gone while the VM runs.
+    return { ...trouble, nextAtMs: nowMs + providerRetryMs };
   }
   const { provider, cloneUpid } = vm;
   const why = `locked (${lock}); ${remedy}`;

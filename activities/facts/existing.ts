@@ -4,7 +4,7 @@ import { isOutOfReach, permanent, transient } from '../providerError.ts';
 import type { ProxmoxApi, VmConfig, VmRow, VmStatus } from '../proxmox/api.ts';
 import { rowsThatMatter } from '../vm/allocation.ts';
 import { agentIsEnabled, hasOurTag, ideSeedVolid } from '../vm/hardware.ts';
-import { isTaskLock, powerOf, unlockRemedy } from '../vm/state.ts';
+import { hasProcess, isTaskLock, powerOf, unlockRemedy } from '../vm/state.ts';
 import type {
   AllocateVmidInput,
   AllocateVmidResult,
@@ -69,7 +69,8 @@ async function lookAt(
   throw permanent(
     'OwnershipConflict',
     `${vmAt(row)} is named ${plan.vmName}, but its mark does not say that it is this Proxy's (UID ${ref.uid}); it is left alone; ${remedy}`,
-    { vmid, node, remedy },
+    // The provider's: somebody may mend the description, which no row tells, so it is looked at again.
+    { scope: 'provider', vmid, node, remedy },
   );
 }
 
@@ -124,7 +125,7 @@ async function existing(
     lock,
     tagged: hasOurTag(values.tags),
     agentEnabled: agentIsEnabled(values.agent),
-    seed: await seedOf(api, node, named, isoStorage, power === 'stopped'),
+    seed: await seedOf(api, node, named, isoStorage, !hasProcess(power)),
     isoStorage,
   };
 }

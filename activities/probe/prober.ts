@@ -150,7 +150,8 @@ export class Prober {
     if (verdict.healthy !== before.healthy) {
       watched.tellings = 0;
       log.info({ ...fieldsOf(target), ...outcome }, 'proxy health changed');
-    } else if (!this.#mustRetell(watched)) return;
+      // A verdict is told again by a probe that bears it out, not by one that is about to overthrow it.
+    } else if (outcome.healthy !== verdict.healthy || !this.#mustRetell(watched)) return;
     await this.#tell(watched, verdict.healthy);
   }
 

@@ -55,7 +55,7 @@ export const providerGoneMs = 10 * minute;
 /** How often the VMs of a provider are listed, and compared with the statuses. */
 export const watchRoundMs = 10 * second;
 /** Silence of that watch, after which another worker takes over. */
-export const watchHeartbeatMs = 1 * minute;
+export const watchHeartbeatMs = 30 * second;
 /** How often the agent of a VM that runs is asked, and its Secret hashed (design §7). */
 export const agentRecheckMs = 10 * minute;
 /** The same while an agent that used to answer is silent. */

@@ -1,5 +1,5 @@
 /** What a Proxy does about a VM that was seen to differ. */
-import { FakeWorld, type FakeVm } from '../../support/fakeWorld.ts';
+import type { FakeVm, FakeWorld } from '../../support/fakeWorld.ts';
 import { ready } from '../../support/storyParts.ts';
 import type { Story } from '../../support/workflowHarness.ts';
 import type { RecordedStory } from '../recordedStory.ts';

@@ -121,6 +121,19 @@ describe('the prober', () => {
     );
   });
 
+  it('does not tell that a proxy is healthy because of a probe that failed', async () => {
+    prober.update([proxy('p1', { phase: 'Ready', ip: '10.0.0.1', healthy: true })]);
+    await pass(1);
+    // Its VM was found stopped, so the workflow took the good word back.
+    prober.update([proxy('p1', { phase: 'Running', ip: '10.0.0.1', healthy: null })]);
+    outcomes.set('10.0.0.1', refused);
+    await pass(40);
+    assert.equal(told.length, 0);
+    outcomes.delete('10.0.0.1');
+    await pass(40);
+    assert.equal(told.at(-1)?.healthy, true);
+  });
+
   it('tells again, ever more rarely, while the status does not show it', async () => {
     signalFails = true;
     prober.update([proxy('p1', { phase: 'Running' })]);
