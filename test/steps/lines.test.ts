@@ -7,10 +7,11 @@ import { createLogger } from '../../worker/runtime/logger.ts';
 import { startTelemetry, type Telemetry } from '../../worker/runtime/telemetry.ts';
 import type { WaitKind } from '../../workflows/contract/budgets.ts';
 import { boundSteps } from '../support/boundSteps.ts';
+import { healthRig } from '../support/healthRig.ts';
 import { eventually } from '../support/eventually.ts';
 import { aProxy } from '../support/memoryRecords.ts';
 import { removing } from '../support/removals.ts';
-import { hashOf, seedOf, startSteps, type StepRig } from '../support/stepHarness.ts';
+import { hashOf, seedOf, startSteps, withSteps, type StepRig } from '../support/stepHarness.ts';
 import { tokenSecret } from '../support/stepFixture.ts';
 
 type Line = Record<string, unknown>;
@@ -175,6 +176,33 @@ describe('the lines of a VM', () => {
     assert.ok(!everything.includes(canary));
     assert.ok(!everything.includes(tokenSecret));
   });
+});
+
+describe('the lines of a node', () => {
+  it('«proxmox node checked» is a debug line with ready, reason and latency', () =>
+    withSteps(async (other) => {
+      await healthRig(other).check('pve1');
+      const [line] = other.lines.filter(({ msg }) => msg === 'proxmox node checked');
+      assert.equal(line?.['level'], 20);
+      assert.deepEqual([line['node'], line['ready'], line['reason']], ['pve1', true, 'Reachable']);
+      assert.equal(typeof line['latency'], 'number');
+    }));
+
+  it('«proxmox seed delete failed on a node, skipped» is a debug line with node and reason', () =>
+    withSteps(async (other) => {
+      const action = { kind: 'status', status: 500, reason: 'no', when: 'before' } as const;
+      other.simulator.faults.push({ path: /pve2\/storage\/proxy-seeds\/content/, action });
+      const { ref, plan, vmid } = other;
+      const seed = { ref, provider: 'pve', vmName: plan.vmName, seedFile: seedOf(plan) };
+      await boundSteps(other).run('deleteSeed', { ...seed, node: 'pve1', vmid, isoStorage: null });
+      const [line] = other.lines.filter(({ msg }) => String(msg).endsWith('on a node, skipped'));
+      assert.equal(line?.['level'], 20);
+      assert.equal(line['node'], 'pve2');
+      assert.match(
+        String(line['reason']),
+        /list ISO images of storage proxy-seeds on pve2.*500 no/,
+      );
+    }));
 });
 
 function names(): string[] {
