@@ -37,6 +37,7 @@ describe('a line that knows nothing of an earlier one', () => {
         expectWhole(rig, address);
         assert.equal(rig.sent('POST', /\/clone$/).length, 1);
         assert.equal(rig.sent('POST', /\/status\/start$/).length, 1);
+        assert.deepEqual(rig.sent('DELETE', /./), [], 'nothing is deleted before it is made again');
       }));
   }
 

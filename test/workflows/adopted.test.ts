@@ -43,4 +43,22 @@ describe('a VM of a run that was lost', () => {
     });
     assert.equal(world.vms.size, 0);
   });
+
+  it('is found by its mark and removed though the status names an impossible VMID (cases.md 17 d)', async () => {
+    const world = worldWith({ power: 'running' });
+    world.deleting = true;
+    world.recorded = {
+      ...world.recorded,
+      vmid: -1,
+      node: 'pv1-1',
+      vmName: 'proxy-p1-abcdef-11111111-aaaa',
+      provider: 'pve',
+      specHash: 'aaaa',
+    };
+    await tellStory(world, async ({ handle }) => {
+      assert.equal((await handle.result()).outcome, 'Deleted');
+    });
+    assert.equal(world.vms.size, 0);
+    assert.equal(world.finalizer, false);
+  });
 });
