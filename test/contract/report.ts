@@ -10,11 +10,11 @@ export function placeOf({ line, to = line }: Statement | Quiet): string {
   return to === line ? String(line) : `${line}-${to}`;
 }
 
-/** Every statement, by section, with what proves it; with `open` only those that do not hold yet. */
-export function table(sections: readonly Section[], onlyOpen = false): string {
+/** Every statement, by section, with what proves it; with `only` those of that kind. */
+export function table(sections: readonly Section[], only?: Proof['kind']): string {
   return sections
     .map((section) => {
-      const rows = section.statements.filter(({ proof }) => !onlyOpen || proof.kind === 'open');
+      const rows = section.statements.filter(({ proof }) => proof.kind === (only ?? proof.kind));
       const head = `${section.title} (${section.from}-${section.to}): ${counts(section.statements)}`;
       return [head, ...rows.flatMap(linesOf)].join('\n');
     })
