@@ -9,8 +9,10 @@ import { currentRelease, parseHistory, removeOthers, writeHistory } from './hist
 import type { Keep, RecordedStory, Recording } from './recordedStory.ts';
 import { showHistory } from './showHistory.ts';
 import { changingStories } from './stories/changing.ts';
+import { collectingRecordings, collectingStories } from './stories/collecting.ts';
 import { makingStories } from './stories/making.ts';
 import { probesRecordings } from './stories/probes.ts';
+import { providerRecordings } from './stories/provider.ts';
 import { removingStories } from './stories/removing.ts';
 import { repairingStories } from './stories/repairing.ts';
 import { stackRecordings } from './stories/stack.ts';
@@ -45,10 +47,18 @@ function keepAs(release: string, kept: string[]): Keep {
 }
 
 function allRecordings(): Map<string, Recording> {
-  const told = [...makingStories, ...changingStories, ...removingStories, ...repairingStories];
+  const told = [
+    ...makingStories,
+    ...changingStories,
+    ...removingStories,
+    ...repairingStories,
+    ...collectingStories,
+  ];
   return new Map<string, Recording>([
     ...told.map((story): [string, Recording] => [story.name, (keep) => recordTold(story, keep)]),
+    ...Object.entries(collectingRecordings),
     ...Object.entries(probesRecordings),
+    ...Object.entries(providerRecordings),
     ...Object.entries(stackRecordings),
   ]);
 }
