@@ -123,10 +123,7 @@ export const aboutRights: readonly Statement[] = [
     to: 99,
     statement: "A token without privilege separation has its user's privileges",
     proof: proven(
-      testsIn(
-        'test/unit/privileges.test.ts',
-        'each role is extended where the guide grants it, and a token with privilege separation is named',
-      ),
+      testsIn(wholeLife, 'are enough for a whole life'),
       testsIn(
         'test/steps/checkNode.test.ts',
         'a token with privilege separation and no ACL owns nothing, and is told all it needs',
