@@ -111,6 +111,19 @@ export const makingStories: RecordedStory[] = [
     },
   },
   {
+    name: 'providerUnknown',
+    world: (world) => {
+      const providerProblem = 'no provider is named "nowhere"; configured are: pve';
+      world.desired = world.desired && { ...world.desired, provider: 'nowhere', providerProblem };
+    },
+    tell: async (story) => {
+      const { world, until, changed } = story;
+      await until(() => world.status?.message.includes('configured are') === true, 'the problem');
+      await changed({ provider: 'pve', providerProblem: null, specHash: 'bbbb' });
+      await ready(story);
+    },
+  },
+  {
     name: 'adoptedWhileCloning',
     world: (world) => {
       vmOfBefore(world, 'stopped');
