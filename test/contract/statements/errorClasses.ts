@@ -17,15 +17,23 @@ export const errorClasses: Section = {
       to: 550,
       statement: 'Every error is classified once; one that has its class from its source keeps it',
       proof: proven(
-        testsIn(classify, 'every failure in the captures has an expectation and every expectation a failure'),
-        testsIn(failure, 'of a class from its source is not looked at again, whatever its text says'),
+        testsIn(
+          classify,
+          'every failure in the captures has an expectation and every expectation a failure',
+        ),
+        testsIn(
+          failure,
+          'of a class from its source is not looked at again, whatever its text says',
+        ),
       ),
     },
     {
       line: 550,
       to: 551,
       statement: 'Permanent is latched as Failed until the spec changes',
-      proof: proven(testsIn(trouble, 'latches a permanent failure of the Proxy until its spec changes')),
+      proof: proven(
+        testsIn(trouble, 'latches a permanent failure of the Proxy until its spec changes'),
+      ),
     },
     {
       line: 550,
@@ -45,8 +53,14 @@ export const errorClasses: Section = {
       line: 551,
       statement: 'A VM that is not found by a look is made again',
       proof: proven(
-        testsIn('test/workflows/repair.test.ts', 'makes a VM again that is gone, and keeps the seed of its name'),
-        testsIn('test/steps/existing.test.ts', 'does not take it for gone without the right to see all VMs'),
+        testsIn(
+          'test/workflows/repair.test.ts',
+          'makes a VM again that is gone, and keeps the seed of its name',
+        ),
+        testsIn(
+          'test/steps/existing.test.ts',
+          'does not take it for gone without the right to see all VMs',
+        ),
       ),
     },
     {
@@ -73,7 +87,10 @@ export const errorClasses: Section = {
       to: 565,
       statement: 'A guest agent that does not run yet is a state of booting, not an error',
       proof: proven(
-        testsIn('test/steps/power.test.ts', 'asks again while the guest boots, and then gives the address of net0'),
+        testsIn(
+          'test/steps/power.test.ts',
+          'asks again while the guest boots, and then gives the address of net0',
+        ),
       ),
     },
     {
@@ -83,7 +100,10 @@ export const errorClasses: Section = {
       proof: changed(
         'the option is set again and the VM runs on: it takes effect with its next start',
         'design §7, deliberate changes',
-        testsIn('test/workflows/repair.test.ts', 'sets tag and agent option again and leaves the VM running'),
+        testsIn(
+          'test/workflows/repair.test.ts',
+          'sets tag and agent option again and leaves the VM running',
+        ),
         testsIn('test/steps/power.test.ts', 'says that the agent option is off'),
       ),
     },
@@ -91,7 +111,10 @@ export const errorClasses: Section = {
       line: 568,
       statement: "Messages name VMIDs, nodes, storages and UPIDs, and have Proxmox's own text",
       proof: proven(
-        testsIn(classify, "every message names the attempt, the provider and the answer in Proxmox's own words"),
+        testsIn(
+          classify,
+          "every message names the attempt, the provider and the answer in Proxmox's own words",
+        ),
         testsIn(
           'test/unit/classifyTexts.test.ts',
           'a storage or node that Proxmox names is a fact',
@@ -105,8 +128,14 @@ export const errorClasses: Section = {
       statement: 'They never have the token, the content of the CA or cloud-init',
       proof: proven(
         testsIn('test/system/secrets.test.ts', 'are nowhere but where they belong'),
-        testsIn('test/steps/proxmoxClient.test.ts', 'a token that comes back in an error is cut out of it'),
-        testsIn('test/steps/proxmoxTls.test.ts', 'a malformed file is Permanent TokenMalformed and is never quoted'),
+        testsIn(
+          'test/steps/proxmoxClient.test.ts',
+          'a token that comes back in an error is cut out of it',
+        ),
+        testsIn(
+          'test/steps/proxmoxTls.test.ts',
+          'a malformed file is Permanent TokenMalformed and is never quoted',
+        ),
       ),
     },
   ],

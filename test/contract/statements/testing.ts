@@ -22,15 +22,25 @@ export const testing: Section = {
       to: 642,
       statement: 'The client is tested over TLS, with the answers that were captured',
       proof: proven(
-        testsIn('test/steps/proxmoxTls.test.ts', 'a certificate of the configured CA is accepted by address and by name'),
-        testsIn('test/unit/proxmoxAnswers.test.ts', 'every answer to a request of ours is understood'),
-        testsIn('test/unit/classify.test.ts', 'every failure in the captures has an expectation and every expectation a failure'),
+        testsIn(
+          'test/steps/proxmoxTls.test.ts',
+          'a certificate of the configured CA is accepted by address and by name',
+        ),
+        testsIn(
+          'test/unit/proxmoxAnswers.test.ts',
+          'every answer to a request of ours is understood',
+        ),
+        testsIn(
+          'test/unit/classify.test.ts',
+          'every failure in the captures has an expectation and every expectation a failure',
+        ),
       ),
     },
     {
       line: 642,
       to: 646,
-      statement: 'An integration test runs against a real host named by variables, with make test-integration-proxmox',
+      statement:
+        'An integration test runs against a real host named by variables, with make test-integration-proxmox',
       proof: proven(
         testsIn(
           host,
@@ -38,7 +48,10 @@ export const testing: Section = {
           'removes what it made when a step fails, and says which and why',
           'names every variable that is missing, and one that is wrong with what it may be',
         ),
-        testsIn('test/docs/commands.test.ts', 'every target of the Makefile that a page names exists'),
+        testsIn(
+          'test/docs/commands.test.ts',
+          'every target of the Makefile that a page names exists',
+        ),
       ),
     },
     {
