@@ -1,8 +1,9 @@
 /** Takes in what the outside says: the object as claimed, and signals. Pure changes of state. */
 import type { OrphanSignal } from './contract/collection.ts';
+import type { HealthSignal } from './contract/messages.ts';
 import type { ClaimProxyResult } from './contract/steps.ts';
 import type { DesiredProxy } from './contract/proxy.ts';
-import { addEvent, applyHealth, troublesOf, type ProxyState } from './state.ts';
+import { addEvent, applyHealth, healthOf, troublesOf, type ProxyState } from './state.ts';
 import { rememberedVm } from './vmRecord.ts';
 
 type Claimed = Extract<ClaimProxyResult, { found: true }>;
@@ -15,10 +16,18 @@ export function acceptClaim(state: ProxyState, claim: ClaimProxyResult): void {
   if (!before) restore(state, claim);
   endCollection(state);
   state.desired = claim.desired;
-  state.deleting ||= claim.deleting;
+  if (claim.deleting && !state.deleting) noteDeletion(state, claim.desired);
   acceptAnnotations(state, claim.desired);
   if (before && isChanged(before, claim.desired)) specChanged(state, before, claim.desired);
   if (claim.desired.mode === 'External') acceptExternal(state, before, claim.desired);
+}
+
+/** Told once, at its start: what follows has Events of its own. */
+function noteDeletion(state: ProxyState, { drainSeconds, paused }: DesiredProxy): void {
+  state.deleting = true;
+  const drained = state.serving ? `, its VM drains for ${drainSeconds} s` : '';
+  const what = paused ? 'it is paused, so the deletion waits' : `it leaves the discovery API${drained}`; // prettier-ignore
+  addEvent(state, 'Normal', 'Deleting', 'Delete', `the Proxy is being deleted: ${what}`);
 }
 
 /** A Secret changes the wanted spec without a new generation. */
@@ -42,18 +51,24 @@ function acceptExternal(state: ProxyState, before: DesiredProxy | null, now: Des
 function acceptAnnotations(state: ProxyState, desired: DesiredProxy): void {
   if (desired.retry !== null && desired.retry !== state.handled.retry) {
     state.handled = { ...state.handled, retry: desired.retry };
-    requestRetry(state);
+    requestRetry(state, byAnnotation(desired.retry));
   }
   if (desired.forceDelete !== null && desired.forceDelete !== state.handled.forceDelete) {
     // Set too early it is used up, too: it must not wait for a deletion that means no force.
     state.handled = { ...state.handled, forceDelete: desired.forceDelete };
-    requestForceDelete(state);
+    requestForceDelete(state, byAnnotation(desired.forceDelete));
   }
 }
 
-/** `retry`: whatever was latched or waited for is tried now. */
-export function requestRetry(state: ProxyState): void {
-  addEvent(state, 'Normal', 'RetryRequested', 'Retry', 'retry requested: trying again now');
+/** How a person asked, for the Events. The value is his own and may be long. */
+function byAnnotation(value: string): string {
+  return `annotation ${JSON.stringify(value.slice(0, 60))}`;
+}
+
+/** `retry`: whatever was latched or waited for is tried now. `by`: the way it was asked for. */
+export function requestRetry(state: ProxyState, by: string): void {
+  const message = `retry requested by ${by}: trying again now`;
+  addEvent(state, 'Normal', 'RetryRequested', 'Retry', message);
   wake(state);
   state.trouble = state.trouble?.nextAtMs === null ? null : state.trouble;
   if (state.repairTrouble) state.lookWanted = true;
@@ -86,13 +101,31 @@ export function noteConflict(state: ProxyState, heldBy: string | null): void {
 }
 
 /** `forceDelete`: acts only on an object under deletion. */
-export function requestForceDelete(state: ProxyState): void {
+export function requestForceDelete(state: ProxyState, by: string): void {
   if (!state.deleting) {
-    const message = 'force delete ignored: delete the Proxy first, then ask again';
+    const message = `force delete by ${by} ignored: delete the Proxy first, then ask again`;
     addEvent(state, 'Warning', 'ForceDeleteIgnored', 'ForceDelete', message);
     return;
   }
+  const message = `force delete requested by ${by}: the Proxy is let go as it stands`;
+  addEvent(state, 'Warning', 'ForceDeleteRequested', 'ForceDelete', message);
   state.forced = true;
+}
+
+/** `health`, and an Event when what serves is lost or comes back; that it serves at all has the Event `Ready`. */
+export function takeHealth(state: ProxyState, signal: HealthSignal): void {
+  const { ip, port } = signal;
+  const before = healthOf(state, ip);
+  applyHealth(state, signal);
+  const now = healthOf(state, ip);
+  const serves = ip === state.serving?.ip || state.desired?.mode === 'External';
+  if (!serves || state.deleting || !before || !now || before.healthy === now.healthy) return;
+  if (now.healthy) {
+    const message = `requests go through the proxy at ${ip}:${port} again`;
+    return addEvent(state, 'Normal', 'Healthy', 'Probe', message);
+  }
+  const message = `no request goes through the proxy at ${ip}:${port} (${now.reason}): ${now.message}`;
+  addEvent(state, 'Warning', 'Unhealthy', 'Probe', message);
 }
 
 /** Every wait for a next attempt ends now. Latched failures stay latched. */

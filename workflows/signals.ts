@@ -5,6 +5,7 @@ import {
   requestCollection,
   requestForceDelete,
   requestRetry,
+  takeHealth,
   wake,
 } from './accept.ts';
 import type { OrphanSignal } from './contract/collection.ts';
@@ -14,7 +15,7 @@ import {
   type HealthSignal,
   type Observed,
 } from './contract/messages.ts';
-import { applyHealth, type ProxyState } from './state.ts';
+import type { ProxyState } from './state.ts';
 
 export const desiredChangedSignal = defineSignal<[DesiredChanged]>(signalNames.desiredChanged);
 export const healthSignal = defineSignal<[HealthSignal]>(signalNames.health);
@@ -31,7 +32,7 @@ export function applySignals(state: ProxyState): void {
     state.refreshWanted = true;
   });
   setHandler(healthSignal, (signal) => {
-    applyHealth(state, signal);
+    takeHealth(state, signal);
   });
   setHandler(observedSignal, (news) => {
     state.lookWanted = true;
@@ -48,9 +49,9 @@ export function applySignals(state: ProxyState): void {
     requestCollection(state, orphan);
   });
   setHandler(forceDeleteSignal, () => {
-    requestForceDelete(state);
+    requestForceDelete(state, 'signal');
   });
   setHandler(retrySignal, () => {
-    requestRetry(state);
+    requestRetry(state, 'signal');
   });
 }
