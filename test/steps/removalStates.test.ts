@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Providers } from '../../activities/deps.ts';
-import { deleteSeed } from '../../activities/deleteSeed.ts';
 import { destroyVm } from '../../activities/destroyVm.ts';
 import { stopVm } from '../../activities/stopVm.ts';
 import type { Running } from '../simulator/cluster.ts';
 import { powerOn } from '../simulator/power.ts';
 import { eventually } from '../support/eventually.ts';
-import { runRemoval, seedDeletion } from '../support/lifeOfSteps.ts';
+import { runRemoval } from '../support/lifeOfSteps.ts';
 import { deleting, removing, writes } from '../support/removals.ts';
 import { stepFixture } from '../support/stepFixture.ts';
-import { expectReason, seedOf, type StepRig } from '../support/stepHarness.ts';
+import { expectReason, type StepRig } from '../support/stepHarness.ts';
 
 /** Both steps, in every state in which neither may touch the VM. */
 const both = [stopVm, destroyVm];
@@ -224,70 +222,4 @@ function withPrivilegesOf(missing: string): ReturnType<typeof stepFixture> {
       privileges: privileges.filter((name) => name !== missing),
     })),
   };
-}
-
-describe('a VM that is on the move', () => {
-  // cases.md 11 b: under its old node it looks missing, which proves nothing.
-  it('between two looks is looked for again, and never taken for gone', () =>
-    deleting(async (rig) => {
-      const vm = rig.place();
-      const { providers } = rig.deps;
-      for (const step of both) {
-        vm.node = 'pve1';
-        rig.deps.providers = movingAfterListing(providers, () => (vm.node = 'pve2'));
-        const error = expectReason(await rig.refusal(step, removing(rig)), 'VmVanished');
-        assert.deepEqual([error.errorClass, error.facts.goBack], ['Transient', true]);
-      }
-      assert.deepEqual(writes(rig), []);
-      rig.deps.providers = providers;
-      await eventually(async () => {
-        const result = await rig.run(destroyVm, removing(rig)).catch(() => null);
-        return result?.kind === 'gone';
-      });
-      expectGone(rig);
-    }));
-
-  it('leaves its seed where it was uploaded, and that is where the seed is deleted (cases.md 11 c)', () =>
-    deleting(async (rig) => {
-      rig.place({ node: 'pve2', config: { ide2: 'none,media=cdrom' } });
-      addSeed(rig, 'pve1');
-      await runRemoval(rig, rig.plan, 'pve2');
-      expectGone(rig);
-      assert.equal(rig.simulator.isos().length, 1);
-      const result = await rig.run(deleteSeed, seedDeletion(rig, 'pve1'));
-      await rig.finish(result.kind === 'task' ? result.upid : null);
-      assert.deepEqual(rig.simulator.isos(), []);
-    }));
-});
-
-/** `Providers` under which the VM moves right after a listing has shown it. */
-function movingAfterListing(providers: Providers, move: () => void): Providers {
-  return {
-    ...providers,
-    api: (name, call) => {
-      const api = providers.api(name, call);
-      const listVms = async (): ReturnType<typeof api.listVms> => {
-        const rows = await api.listVms();
-        move();
-        return rows;
-      };
-      return { ...api, listVms };
-    },
-  };
-}
-
-function addSeed({ simulator, plan }: StepRig, node: string): void {
-  simulator.cluster.storages.add({
-    storage: 'proxy-seeds',
-    name: `iso/${seedOf(plan)}`,
-    node,
-    content: 'iso',
-    format: 'iso',
-    size: 61_440,
-    used: 61_440,
-    ctime: 0,
-    vmid: null,
-    base: null,
-    bytes: null,
-  });
 }

@@ -25,7 +25,7 @@ export const aboutIdentity: readonly Statement[] = [
       testsIn('test/steps/removalWaits.test.ts', 'follow a VM to the node it moved to'),
       testsIn('test/steps/allocateVmid.test.ts', 'finds its VM on another node than planned'),
       testsIn(
-        'test/steps/removalStates.test.ts',
+        'test/steps/movingVm.test.ts',
         'between two looks is looked for again, and never taken for gone',
       ),
     ),

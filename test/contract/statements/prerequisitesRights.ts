@@ -45,7 +45,7 @@ export const aboutRights: readonly Statement[] = [
     statement: 'On a storage that is not shared a seed stays on the node where it was uploaded',
     proof: proven(
       testsIn(
-        'test/steps/removalStates.test.ts',
+        'test/steps/movingVm.test.ts',
         'leaves its seed where it was uploaded, and that is where the seed is deleted (cases.md 11 c)',
       ),
       testsIn(
