@@ -100,18 +100,32 @@ onOneStack('a Proxy whose spec or fate changes', setting, (story) => {
     assert.deepEqual(ends, ['OK'], 'the clone was neither aborted nor repeated');
   });
 
-  story('Retain: the VM stays with its seed when its Proxy goes', async (stack) => {
-    const name = 'retained';
-    await stack.apply(proxyManifest(name, managedSpec({ deletionPolicy: 'Retain' })));
-    const proxy = await untilReady(stack, name);
-    await stack.kubectl('delete', 'px', name);
-    const vm = await onlyVmOf(stack, proxy);
-    assert.ok(vm.running);
-    assert.match(vm.config['description'] ?? '', /^proxy-operator-deletion-policy=Retain$/m);
-    assert.deepEqual(await seedsOf(stack, proxy), [`pv1-1 ${proxy.status.vmName}-seed.iso`]);
-    const events = await eventsOf(stack, proxy);
-    assert.ok(events.some(({ reason }) => reason === 'VmRetained'));
-  });
+  story(
+    'Retain: the VM stays with its seed when its Proxy goes, and its mark says so',
+    async (stack) => {
+      const name = 'retained';
+      await stack.apply(proxyManifest(name, managedSpec()));
+      const proxy = await untilReady(stack, name);
+      const mark = async (): Promise<string> =>
+        (await onlyVmOf(stack, proxy)).config['description'] ?? '';
+      assert.match(await mark(), /^proxy-operator-deletion-policy=Delete$/m);
+      const patch = '{"spec":{"deletionPolicy":"Retain"}}';
+      await stack.kubectl('patch', 'px', name, '--type=merge', '-p', patch);
+      await eventually(
+        async () => /^proxy-operator-deletion-policy=Retain$/m.test(await mark()),
+        60_000,
+        250,
+      );
+      assert.match(await mark(), /^proxy-operator-managed=true$/m);
+      await stack.kubectl('delete', 'px', name);
+      assert.ok((await onlyVmOf(stack, proxy)).running);
+      assert.match(await mark(), /^proxy-operator-managed=retained$/m);
+      assert.match(await mark(), /^proxy-operator-deletion-policy=Retain$/m);
+      assert.deepEqual(await seedsOf(stack, proxy), [`pv1-1 ${proxy.status.vmName}-seed.iso`]);
+      const events = await eventsOf(stack, proxy);
+      assert.ok(events.some(({ reason }) => reason === 'VmRetained'));
+    },
+  );
 
   story('Retain does not keep a VM that never served', async (stack) => {
     const name = 'demo-proxy-down';
