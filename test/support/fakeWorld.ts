@@ -199,9 +199,9 @@ export class FakeWorld {
       },
       allocateVmid: async ({ plan, avoidVmids, ownFreedVmids, existingOnly }) => {
         await this.enter('allocateVmid');
-        if (existingOnly === true) return this.lookAt(plan);
         const found = this.finds.shift();
         if (found) return found;
+        if (existingOnly === true) return this.lookAt(plan);
         const mine = this.vmNamed(plan.vmName);
         if (mine) {
           const { vmid, power, configured: seedAttached } = mine;

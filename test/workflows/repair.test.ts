@@ -244,6 +244,77 @@ describe('a Proxy whose VM was seen to differ', () => {
     });
   });
 
+  it('does not start a VM whose Proxy was paused while its seed was restored', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until, changed } = story;
+      world.seeds.clear();
+      vm.power = 'stopped';
+      const upload = gate();
+      world.before('uploadSeed', upload.enter);
+      await observed(story);
+      await until(upload.reached, 'the upload');
+      await changed({ paused: true });
+      await until(
+        () => world.status?.conditions.some(({ reason }) => reason === 'Paused') === true,
+        'paused',
+      );
+      upload.open();
+      await until(() => world.seeds.size === 1, 'the seed');
+      await story.settled();
+      assert.deepEqual([vm.power, vm.starts], ['stopped', 1]);
+      await changed({ paused: false });
+      await until(() => vm.power === 'running', 'started');
+    });
+  });
+
+  const stuck = {
+    kind: 'stuck',
+    vmid: 100_000,
+    node: 'pv1-1',
+    lock: 'suspending',
+    remedy: 'on pv1-1: qm unlock 100000',
+  } as const;
+
+  it('goes on with another VMID when a lock for good holds a VM that does not serve', async () => {
+    await onReady(async (story) => {
+      const { world, until, health } = story;
+      await health(false);
+      await until(() => world.status?.phase === 'Running', 'unhealthy');
+      world.finds.push(stuck);
+      world.vms.clear();
+      world.takenVmids.add(100_000);
+      await observed(story);
+      await until(() => world.status?.ip === '192.0.2.11', 'another VM');
+      assert.equal(world.status?.leftovers[0]?.vmid, 100_000);
+      assert.ok(eventReasons(world).includes('VmLeftover'));
+    });
+  });
+
+  it('only reports such a lock while the VM serves all the same', async () => {
+    await onReady(async (story) => {
+      const { world, until, skip } = story;
+      world.finds.push(stuck);
+      await observed(story);
+      await until(() => world.status?.message.includes('qm unlock') === true, 'reported');
+      assert.deepEqual([world.status?.phase, world.status?.leftovers.length], ['Ready', 0]);
+      await skip(11 * 60_000);
+      await until(() => world.status?.message === '', 'looked at again, and over');
+    });
+  });
+
+  it('shows that its VM was taken from it, serves on, and looks again when asked to', async () => {
+    await onReady(async (story) => {
+      const { world, until, handle } = story;
+      const facts = { reason: 'OwnershipConflict', scope: 'provider' } as const;
+      world.fail('allocateVmid', { type: 'Permanent', message: 'no mark of ours', facts });
+      await observed(story);
+      await until(() => conditionOf(world, 'Stalled') === 'True OwnershipConflict', 'told');
+      assert.equal(world.status?.phase, 'Ready');
+      await handle.signal('retry');
+      await until(() => conditionOf(world, 'Stalled') === 'False Progressing', 'over');
+    });
+  });
+
   it('restores a lost seed before the start', async () => {
     await onReady(async (story, vm) => {
       const { world, until } = story;
