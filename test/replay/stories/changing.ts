@@ -116,6 +116,15 @@ export const changingStories: RecordedStory[] = [
     },
   },
   {
+    name: 'deletionPolicyChanged',
+    tell: async (story) => {
+      const { world, until } = story;
+      await ready(story);
+      await story.changed({ deletionPolicy: 'Retain' });
+      await until(() => world.vms.get(100_000)?.policy === 'Retain', 'the mark');
+    },
+  },
+  {
     name: 'objectMissing',
     tell: async (story) => {
       const { world, handle } = story;

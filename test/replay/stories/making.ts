@@ -27,6 +27,11 @@ const tooLong: PlannedFailure = {
   message: 'clone to VM 100000: task UPID:pv1-1:clone is still running after 10 min',
   facts: { reason: 'BudgetExceeded', scope: 'provider', vmid: 100000, goBack: true },
 };
+const locked: PlannedFailure = {
+  type: 'Transient',
+  message: 'VM 100000 on pv1-1 is locked (backup); waiting',
+  facts: { reason: 'WaitingForLock', scope: 'proxy', vmid: 100_000, lock: 'backup' },
+};
 const kubernetesAway: PlannedFailure = {
   type: 'Transient',
   message: 'the API server does not answer',
@@ -47,6 +52,14 @@ export const makingStories: RecordedStory[] = [
     world: (world) => world.fail('cloneTemplate', refused, refused, refused),
     tell: async (story) => {
       await story.skip(10_000);
+      await ready(story);
+    },
+  },
+  {
+    name: 'lockOutlivesItsBudget',
+    world: (world) => world.fail('allocateVmid', ...Array.from({ length: 12 }, () => locked)),
+    tell: async (story) => {
+      await story.skip(60 * 60_000);
       await ready(story);
     },
   },

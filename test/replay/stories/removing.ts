@@ -104,6 +104,20 @@ export const removingStories: RecordedStory[] = [
     },
   },
   {
+    name: 'cloneAborted',
+    world: (world) => {
+      world.abortClones = true;
+    },
+    tell: async ({ world, until, deleted, handle }) => {
+      const cloning = gate();
+      world.before('awaitTask', cloning.enterOnce);
+      await until(cloning.reached, 'the clone running');
+      await deleted();
+      await handle.result();
+      cloning.open();
+    },
+  },
+  {
     name: 'deletedBeforeItWasClaimed',
     world: (world) => {
       world.desired = null;
