@@ -4,44 +4,16 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { checkNode } from '../../activities/checkNode.ts';
 import { ProviderError } from '../../activities/providerError.ts';
-import type { TargetReason } from '../../workflows/contract/errors.ts';
-import type { TargetHealth } from '../../workflows/contract/steps.ts';
+import type { FixtureInput } from '../simulator/fixture.ts';
 import { eventually } from '../support/eventually.ts';
-import { healthRig, type HealthRig } from '../support/healthRig.ts';
+import { expectReason, withChecks } from '../support/healthRig.ts';
 import { stepFixture, tokenSecret } from '../support/stepFixture.ts';
-import { withSteps, type StepRig } from '../support/stepHarness.ts';
+import type { StepRig } from '../support/stepHarness.ts';
 
-type Options = NonNullable<Parameters<typeof withSteps>[1]>;
-type Fixture = NonNullable<Options['fixture']>;
-
-/** Runs a body with a rig for checks; a check has `timeoutMs` (10 s). */
-function withChecks(
-  body: (rig: StepRig, health: HealthRig) => Promise<void>,
-  options: Options = {},
-  timeoutMs?: number,
-): Promise<void> {
-  return withSteps((rig) => body(rig, healthRig(rig, timeoutMs)), options);
-}
-
-function expectReason(target: TargetHealth, reason: TargetReason, message: RegExp): void {
-  assert.deepEqual([target.reason, target.ready], [reason, false], target.message);
-  assert.match(target.message, message);
-}
-
-const detailsOf = {
-  token: { isoStorage: 'proxy-seeds', tokenID: 'proxy-operator@pve!operator' },
-  version: {
-    isoStorage: 'proxy-seeds',
-    tokenID: 'proxy-operator@pve!operator',
-    pveVersion: '9.2.11',
-  },
-  node: {
-    isoStorage: 'proxy-seeds',
-    tokenID: 'proxy-operator@pve!operator',
-    pveVersion: '9.2.11',
-    kernel: '6.18.44-1-pve',
-  },
-};
+/** What is known after each stage. */
+const token = { isoStorage: 'proxy-seeds', tokenID: 'proxy-operator@pve!operator' };
+const version = { ...token, pveVersion: '9.2.11' };
+const detailsOf = { token, version, node: { ...version, kernel: '6.18.44-1-pve' } };
 
 describe('checkNode', () => {
   it('finds a node where VMs can be made Reachable, and tells its facts', () =>
@@ -291,88 +263,6 @@ describe('a target is not ready', () => {
     }));
 });
 
-describe('privileges of the token', () => {
-  function rolesWithout(privilege: string): Fixture {
-    const { roles = [] } = stepFixture();
-    return stepFixture({
-      roles: roles.map(({ id, privileges }) => ({
-        id,
-        privileges: privileges.filter((one) => one !== privilege),
-      })),
-    });
-  }
-
-  it('Forbidden: all that is missing, with the lines that grant it, before any VM is made', () =>
-    withChecks(
-      async (rig, { check }) => {
-        const target = await check();
-        expectReason(target, 'Forbidden', /lacks Datastore\.Allocate on \/storage\/proxy-seeds; pveum role modify ProxyOperatorSeeds --append 1 --privs "Datastore\.Allocate" && pveum acl modify \/storage\/proxy-seeds/); // prettier-ignore
-        assert.equal(
-          target.details['missingPrivileges'],
-          'Datastore.Allocate on /storage/proxy-seeds',
-        );
-        assert.equal(target.details['templates'], '1/1');
-        assert.deepEqual(rig.sent('POST', /./), []);
-      },
-      { fixture: rolesWithout('Datastore.Allocate') },
-    ));
-
-  it('a refused request is explained by the whole list, too', () =>
-    withChecks(
-      async (_rig, { check }) => {
-        const target = await check();
-        expectReason(target, 'Forbidden', /lacks Sys\.Audit on \/nodes\/pve1;/);
-        assert.equal(target.details['kernel'], undefined);
-      },
-      { fixture: rolesWithout('Sys.Audit') },
-    ));
-
-  it('a template that the token may not see is not called missing', () =>
-    withChecks(
-      async (_rig, { check }) => {
-        const target = await check();
-        expectReason(target, 'Forbidden', /VM\.Audit on \/vms\/9001/);
-        assert.equal(target.details['templates'], '0/1');
-      },
-      { fixture: rolesWithout('VM.Audit') },
-    ));
-
-  it('a token with privilege separation and no ACL owns nothing, and is told all it needs', () =>
-    withChecks(
-      async (_rig, { check }) => {
-        const target = await check();
-        for (const part of [
-          'VM.Clone on /vms/9001',
-          'SDN.Use',
-          "--tokens 'proxy-operator@pve!operator'",
-        ]) {
-          assert.ok(target.message.includes(part), part);
-        }
-        expectReason(target, 'Forbidden', /./);
-      },
-      {
-        fixture: stepFixture({
-          users: [
-            {
-              id: 'proxy-operator@pve',
-              tokens: [{ id: 'operator', secret: tokenSecret, privsep: true }],
-            },
-          ],
-        }),
-      },
-    ));
-
-  it('what was granted shows at the next check', () =>
-    withChecks(
-      async (rig, { check }) => {
-        expectReason(await check(), 'Forbidden', /VM\.GuestAgent\.Audit/);
-        rig.simulator.core.access.grant('/', 'proxy-operator@pve', ['VM.GuestAgent.Audit']);
-        assert.equal((await check()).reason, 'Reachable');
-      },
-      { fixture: rolesWithout('VM.GuestAgent.Audit') },
-    ));
-});
-
 describe('a check that is to end', () => {
   it('ends with its attempt, and is no finding about the node', () =>
     withChecks(async (rig, { check }) => {
@@ -391,8 +281,8 @@ describe('a check that is to end', () => {
     }));
 });
 
-function manyStorages(): Fixture {
-  const { storages = [] } = stepFixture();
+function manyStorages(): FixtureInput {
+  const { storages } = stepFixture();
   return stepFixture({
     storages: [
       ...storages,

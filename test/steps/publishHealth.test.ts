@@ -11,8 +11,8 @@ import { withSteps } from '../support/stepHarness.ts';
 
 interface Board extends HealthRig {
   /** Publishes at a minute of the hour. */
-  publish(minute: number, ...targets: TargetHealth[]): Promise<PublishHealthResult>;
-  status(): ProviderHealthStatus;
+  publish: (minute: number, ...targets: TargetHealth[]) => Promise<PublishHealthResult>;
+  status: () => ProviderHealthStatus;
 }
 
 function withBoard(body: (board: Board) => Promise<void>): Promise<void> {

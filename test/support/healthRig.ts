@@ -1,10 +1,12 @@
 /** The steps of the `provider` workflow over the step rig; ProviderHealth objects in memory. */
+import assert from 'node:assert/strict';
 import { providerHealthStatusSchema, type ProviderHealthStatus } from '../../api/providerHealth.ts';
 import { checkNode } from '../../activities/checkNode.ts';
 import type { HealthDeps, StepContext } from '../../activities/deps.ts';
 import type { ProviderHealthRecords } from '../../activities/kubernetes/healthRecords.ts';
+import type { TargetReason } from '../../workflows/contract/errors.ts';
 import type { TargetHealth } from '../../workflows/contract/steps.ts';
-import type { StepRig } from './stepHarness.ts';
+import { withSteps, type StepRig } from './stepHarness.ts';
 
 export interface HealthRig {
   deps: HealthDeps;
@@ -12,7 +14,7 @@ export interface HealthRig {
   /** Providers whose Proxies were told to try again. */
   woken: string[];
   /** One check; fails when the node is none of the config. */
-  check(node?: string, context?: Partial<StepContext>): Promise<TargetHealth>;
+  check: (node?: string, context?: Partial<StepContext>) => Promise<TargetHealth>;
 }
 
 export class MemoryHealth implements ProviderHealthRecords {
@@ -64,4 +66,19 @@ export function healthRig(rig: StepRig, timeoutMs = 10_000): HealthRig {
       return target;
     },
   };
+}
+
+/** Runs a body with a rig for checks; a check has `timeoutMs` (10 s). */
+export function withChecks(
+  body: (rig: StepRig, health: HealthRig) => Promise<void>,
+  options: Parameters<typeof withSteps>[1] = {},
+  timeoutMs?: number,
+): Promise<void> {
+  return withSteps((rig) => body(rig, healthRig(rig, timeoutMs)), options);
+}
+
+/** Fails unless the target is not ready for this reason, with a message like this. */
+export function expectReason(target: TargetHealth, reason: TargetReason, message: RegExp): void {
+  assert.deepEqual([target.reason, target.ready], [reason, false], target.message);
+  assert.match(target.message, message);
 }

@@ -84,8 +84,8 @@ export interface ProviderStory {
   server: TestWorkflowEnvironment;
   handle: WorkflowHandleWithFirstExecutionRunId<typeof provider>;
   /** Waits (real time) until the newest publication reads so. */
-  untilShown(text: string): Promise<void>;
-  until(check: () => boolean, what: string): Promise<void>;
+  untilShown: (text: string) => Promise<void>;
+  until: (check: () => boolean, what: string) => Promise<void>;
 }
 
 /** Starts `provider-pve`, runs `tell`, and ends the run if it still goes. */

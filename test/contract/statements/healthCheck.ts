@@ -194,7 +194,7 @@ const reasons: readonly Statement[] = [
     statement: 'Forbidden: 403, with path and privilege',
     proof: proven(
       testsIn(
-        checks,
+        'test/steps/checkPrivileges.test.ts',
         'Forbidden: all that is missing, with the lines that grant it, before any VM is made',
         'a refused request is explained by the whole list, too',
       ),

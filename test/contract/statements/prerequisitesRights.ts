@@ -125,7 +125,7 @@ export const aboutRights: readonly Statement[] = [
     proof: proven(
       testsIn(wholeLife, 'are enough for a whole life'),
       testsIn(
-        'test/steps/checkNode.test.ts',
+        'test/steps/checkPrivileges.test.ts',
         'a token with privilege separation and no ACL owns nothing, and is told all it needs',
       ),
     ),
