@@ -55,8 +55,9 @@ describe('listManagedVms without a Proxy', () => {
       assert.deepEqual((await census(rig)).orphans, []);
     }));
 
-  it('asks nothing but to read, and reads no config of a VM that is not named like ours', () =>
+  it('asks nothing but to read, and reads no config of a VM that has a Proxy or another name', () =>
     withSteps(async (rig) => {
+      rig.place();
       placeOrphan(rig);
       rig.place({ vmid: 301, config: { name: 'web-1' } });
       rig.place({ vmid: 302, config: { name: 'proxy-by-hand' } });

@@ -86,6 +86,9 @@ const removal = {
   trouble: null,
 };
 
+/** What the collection of orphans told. */
+const told = { provider: 'pve', vmid: 100005 };
+
 describe('nextMove', () => {
   const table: [string, Partial<ProxyState>, Move][] = [
     ['makes a VM when none is there', {}, { kind: 'make', specHash: 'aaaa' }],
@@ -108,6 +111,68 @@ describe('nextMove', () => {
       'does nothing when the object vanished without a deletion',
       { objectFound: false, serving: vm(1, 'aaaa') },
       { kind: 'park', untilMs: null, why: 'ObjectMissing' },
+    ],
+    [
+      'collects what it was told of when the object is missing',
+      { objectFound: false, serving: vm(1, 'aaaa'), orphans: [told] },
+      { kind: 'collect', vmid: 100005 },
+    ],
+    [
+      'collects also what no record of it knows, and without ever having seen the object',
+      { objectFound: false, desired: null, orphans: [told] },
+      { kind: 'collect', vmid: 100005 },
+    ],
+    [
+      'reads the object before it collects',
+      { objectFound: false, serving: vm(1, 'aaaa'), orphans: [told], refreshWanted: true },
+      { kind: 'park', untilMs: null, why: 'ObjectMissing' },
+    ],
+    [
+      'waits for a Proxmox that did not answer before it collects',
+      { objectFound: false, orphans: [told], removalTrouble: trouble() },
+      { kind: 'park', untilMs: now + 1_000, why: 'Unreachable' },
+    ],
+    [
+      'removes an orphan while the object is missing',
+      { objectFound: false, removals: [{ ...removal, purpose: 'orphan' }] },
+      { kind: 'remove', vmid: 100005 },
+    ],
+    [
+      'removes nothing else while the object is missing',
+      { objectFound: false, removals: [removal] },
+      { kind: 'park', untilMs: null, why: 'ObjectMissing' },
+    ],
+    [
+      'ends when all of a missing object was collected',
+      { objectFound: false, collected: true },
+      { kind: 'end' },
+    ],
+    [
+      'stays while a VM of a missing object was not collected',
+      { objectFound: false, collected: true, serving: vm(1, 'aaaa') },
+      { kind: 'park', untilMs: null, why: 'ObjectMissing' },
+    ],
+    [
+      'looks at a leftover when nothing else is to be done',
+      { serving: vm(1, 'aaaa'), orphans: [told] },
+      { kind: 'collect', vmid: 100005 },
+    ],
+    [
+      'looks at a leftover after what is wanted was made',
+      { orphans: [told] },
+      { kind: 'make', specHash: 'aaaa' },
+    ],
+    [
+      'lets no leftover be looked at during a pause',
+      { serving: vm(1, 'aaaa'), orphans: [told], desired: desiredProxy({ paused: true }) },
+      { kind: 'park', untilMs: null, why: 'Paused' },
+    ],
+    [
+      'makes the wanted VM although a leftover of its spec cannot be removed yet',
+      {
+        removals: [{ ...removal, vm: vm(100005, 'aaaa'), purpose: 'leftover', trouble: trouble() }],
+      },
+      { kind: 'make', specHash: 'aaaa' },
     ],
     [
       'waits for the next attempt after a transient failure',
