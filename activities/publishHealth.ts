@@ -1,7 +1,7 @@
 /** Writes what the checks of a provider saw into its ProviderHealth, and wakes Proxies that waited for it. */
 import type { PublishHealthInput, PublishHealthResult } from '../workflows/contract/steps.ts';
 import type { HealthDeps, StepContext } from './deps.ts';
-import { recoveredTargets, withTargets } from './kubernetes/healthStatus.ts';
+import { recoveredTargets, targetEvents, withTargets } from './kubernetes/healthStatus.ts';
 
 /** Throws Transient `KubernetesUnavailable`. The Proxies are told first: told twice is better than never. */
 export const publishHealth = async (
@@ -9,14 +9,24 @@ export const publishHealth = async (
   context: StepContext,
   { provider, targets }: PublishHealthInput,
 ): Promise<PublishHealthResult> => {
+  const { health, clock } = deps;
   if (targets === null) {
-    await deps.health.remove(provider);
+    await health.remove(provider);
     context.log.info('provider not served any more, ProviderHealth removed');
     return { recovered: [] };
   }
-  const recovered = recoveredTargets(await deps.health.get(provider), targets);
+  const before = await health.get(provider);
+  const recovered = recoveredTargets(before, targets);
   if (recovered.length > 0) await deps.wakeProxies(provider);
-  const now = new Date(deps.clock.now());
-  await deps.health.update(provider, (status) => withTargets(status, targets, now));
+  const now = new Date(clock.now());
+  await health.update(provider, (status) => withTargets(status, targets, now));
+  for (const event of targetEvents(before, targets)) {
+    const { reason, message } = event;
+    context.log.info({ reason, message }, 'provider target changed');
+    // Nobody needs an Event so much that what was published should count as lost.
+    await health.recordEvent(provider, event).catch((error: unknown) => {
+      context.log.warn({ err: error, reason }, 'event not recorded');
+    });
+  }
   return { recovered };
 };

@@ -1,4 +1,5 @@
 /** ProviderHealth objects: read, changed and removed. The operator is their only writer. */
+import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { apiVersion } from '../../api/proxy.ts';
@@ -8,8 +9,9 @@ import {
   providerHealthStatusSchema,
   type ProviderHealthStatus,
 } from '../../api/providerHealth.ts';
+import type { ProxyEvent } from '../../workflows/contract/proxy.ts';
 import type { KubernetesAnswer, KubernetesClient, KubernetesRequest } from './client.ts';
-import { component } from './events.ts';
+import { component, sendEvent } from './events.ts';
 import { refused, unanswered, type Attempt } from './failure.ts';
 
 export interface ProviderHealthRecords {
@@ -24,6 +26,8 @@ export interface ProviderHealthRecords {
   ): Promise<void>;
   /** Done as well when there is none. */
   remove(provider: string): Promise<void>;
+  /** An Event about the object; without one there is none. */
+  recordEvent(provider: string, event: ProxyEvent): Promise<void>;
 }
 
 /** Several workers may write the same object at once, each another part of it. */
@@ -31,7 +35,7 @@ const maxConflicts = 5;
 const collection = `/apis/${apiVersion}/${providerHealthPlural}`;
 
 const stored = z.object({
-  metadata: z.object({ name: z.string(), resourceVersion: z.string() }),
+  metadata: z.object({ name: z.string(), uid: z.string(), resourceVersion: z.string() }),
   // What an older release wrote is replaced, not complained about.
   status: providerHealthStatusSchema
     .catch(() => providerHealthStatusSchema.parse({}))
@@ -89,6 +93,14 @@ export class KubernetesHealthRecords implements ProviderHealthRecords {
     const attempt = attemptOf('delete', describe(provider));
     const answer = await this.#send(attempt, { method: 'DELETE', path: pathOf(provider) });
     if (answer.status >= 300 && answer.status !== 404) throw refused(attempt, answer);
+  }
+
+  async recordEvent(provider: string, event: ProxyEvent): Promise<void> {
+    const found = await this.#read(provider);
+    if (found === null) return;
+    const { name, uid } = found.metadata;
+    const about = { kind: providerHealthKind, namespace: null, name, uid };
+    await sendEvent(this.#client, about, event, hostname(), new Date());
   }
 
   async #read(provider: string): Promise<Stored | null> {

@@ -1,6 +1,7 @@
 /** What a ProviderHealth is to say, from what it said and what was seen. Pure. */
 import type { ConditionRecord } from '../../api/conditions.ts';
 import type { ProviderHealthStatus, ProviderTarget } from '../../api/providerHealth.ts';
+import type { ProxyEvent } from '../../workflows/contract/proxy.ts';
 import type { TargetHealth } from '../../workflows/contract/steps.ts';
 
 /** The status with these targets; a target that is as ready as before keeps its `lastTransition`. */
@@ -30,6 +31,21 @@ export function recoveredTargets(
 ): string[] {
   const before = new Set(targets.filter(({ ready }) => ready).map(({ name }) => name));
   return seen.filter(({ name, ready }) => ready && !before.has(name)).map(({ name }) => name);
+}
+
+/** What to tell of the change: a target that is not ready any more, or for another reason, or is ready again. */
+export function targetEvents(
+  { targets }: ProviderHealthStatus,
+  seen: readonly TargetHealth[],
+): ProxyEvent[] {
+  return seen.flatMap(({ name, ready, reason, message }): ProxyEvent[] => {
+    const before = targets.find((target) => target.name === name);
+    if (before === undefined ? ready : before.ready === ready && before.reason === reason)
+      return [];
+    const type = ready ? 'Normal' : 'Warning';
+    const text = ready ? 'VMs can be made there again' : message;
+    return [{ type, reason, action: 'checkNode', message: `node ${name}: ${text}` }];
+  });
 }
 
 /** The status with this condition; its time moves only with its status. */

@@ -71,7 +71,7 @@ export function openHost(
       budgetScale: Math.max(1, (bootMinutes * 60_000) / waitBudgets.agent),
     },
     log: quiet,
-    health: { list: nothing, get: nothing, update: nothing, remove: nothing },
+    health: { list: nothing, get: nothing, update: nothing, remove: nothing, recordEvent: nothing },
     checks: { intervalMs: 60_000, timeoutMs: 15_000 },
     wakeProxies: () => Promise.resolve(),
   };

@@ -112,6 +112,23 @@ describe('publishHealth', () => {
       assert.deepEqual(woken, ['pve', 'pve']);
     }));
 
+  it('records an Event for every node that changes, and goes on when it cannot', () =>
+    withBoard(async ({ publish, health, status }) => {
+      await publish(1, target('a'), target('b', down));
+      await publish(2, target('a', down), target('b', down));
+      await publish(3, target('a', { ...down, reason: 'Timeout' }), target('b', down));
+      await publish(4, target('a'), target('b', down));
+      assert.deepEqual(health.events, [
+        'Warning Unreachable node b: no route',
+        'Warning Unreachable node a: no route',
+        'Warning Timeout node a: no route',
+        'Normal Reachable node a: VMs can be made there again',
+      ]);
+      health.refusesEvents = true;
+      await publish(5, target('a', down), target('b'));
+      assert.equal(status().ready, '1/2');
+    }));
+
   it('takes the object away with its provider, also when there is none', () =>
     withSteps(async (rig) => {
       const { deps, health } = healthRig(rig);

@@ -5,6 +5,7 @@ import { checkNode } from '../../activities/checkNode.ts';
 import type { HealthDeps, StepContext } from '../../activities/deps.ts';
 import type { ProviderHealthRecords } from '../../activities/kubernetes/healthRecords.ts';
 import type { TargetReason } from '../../workflows/contract/errors.ts';
+import type { ProxyEvent } from '../../workflows/contract/proxy.ts';
 import type { TargetHealth } from '../../workflows/contract/steps.ts';
 import { withSteps, type StepRig } from './stepHarness.ts';
 
@@ -19,6 +20,10 @@ export interface HealthRig {
 
 export class MemoryHealth implements ProviderHealthRecords {
   readonly objects = new Map<string, ProviderHealthStatus>();
+  /** «Warning Timeout node a: …», oldest first. */
+  readonly events: string[] = [];
+  /** Events cannot be recorded. */
+  refusesEvents = false;
 
   list(): Promise<Map<string, ProviderHealthStatus>> {
     return Promise.resolve(new Map(this.objects));
@@ -37,6 +42,12 @@ export class MemoryHealth implements ProviderHealthRecords {
 
   remove(provider: string): Promise<void> {
     this.objects.delete(provider);
+    return Promise.resolve();
+  }
+
+  recordEvent(_provider: string, { type, reason, message }: ProxyEvent): Promise<void> {
+    if (this.refusesEvents) return Promise.reject(new Error('no Events today'));
+    this.events.push(`${type} ${reason} ${message}`);
     return Promise.resolve();
   }
 }

@@ -118,6 +118,15 @@ describe('ProviderHealth at a real API server', { timeout: 180_000 }, () => {
     assert.deepEqual((await records.get('leaving')).targets, []);
   });
 
+  test('has Events that kubectl describe shows', async () => {
+    await records.update('told', configValid);
+    const event = { type: 'Warning', reason: 'Timeout', action: 'checkNode', message: 'node pv1-1: slow' } as const; // prettier-ignore
+    await records.recordEvent('told', event);
+    await records.recordEvent('never', event);
+    const { stdout } = await server.kubectl.run(['describe', 'ph', 'told']);
+    assert.match(stdout, /Warning +Timeout .*node pv1-1: slow/);
+  });
+
   test('names object and rule when it cannot be written', async () => {
     await server.kubectl.run(['delete', 'crd', 'providerhealths.egress-proxies.io']);
     await assert.rejects(
