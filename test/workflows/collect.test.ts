@@ -174,12 +174,17 @@ describe('a run whose object is missing', () => {
         throw ApplicationFailure.create({ type: 'Transient', nonRetryable: true, message: 'its Proxy exists', details }); // prettier-ignore
       });
       await story.handle.signal('desiredChanged', { generation: 1, deleting: false });
+      // Only then: a step that is cancelled while it is handed out locks the test server up.
+      await story.until(() => world.statuses.length > before, 'the object read');
       stopping.open();
-      await story.until(() => world.statuses.length > before && world.status?.ip === '192.0.2.10', 'an address'); // prettier-ignore
+      await story.until(() => world.status?.ip === '192.0.2.10', 'an address');
+      assert.equal(world.vms.get(100_000)?.power, 'running');
+      assert.equal(world.seeds.size, 1);
+      world.before('destroyVm', () => undefined);
+      await story.deleted();
+      assert.equal((await story.handle.result()).outcome, 'Deleted');
     });
-    assert.equal(world.vms.get(100_000)?.power, 'running');
     assert.equal(world.peak, 1);
-    assert.equal(world.seeds.size, 1);
   });
 
   it('ignores an orphan while it is being deleted: its own removal is under way', async () => {
@@ -232,8 +237,9 @@ describe('a leftover', () => {
       assert.ok(serving);
       told.vms.set(100_009, { ...serving, vmid: 100_009, power: 'stopped' });
       await handle.signal('orphan', signal);
-      await until(() => told.status?.leftovers.length === 0 && told.vms.size === 1, 'it gone');
+      await until(() => told.events.some(({ reason }) => reason === 'VmRemoved'), 'it gone');
       assert.equal(told.status?.phase, 'Ready');
+      assert.deepEqual(told.status?.leftovers, []);
     });
     assert.deepEqual([...world.vms.keys()], [100_000]);
     assert.equal(world.seeds.size, 1);
