@@ -131,7 +131,7 @@ export const aboutConfigWrite: readonly Statement[] = [
       'design §7',
       testsIn(
         censusSteps,
-        'asks nothing but to read, and reads no config of a VM that is not named like ours',
+        'asks nothing but to read, and reads no config of a VM that has a Proxy or another name',
       ),
     ),
   },
