@@ -98,6 +98,40 @@ describe('nextMove', () => {
       { kind: 'park', untilMs: null, why: 'Serving' },
     ],
     [
+      'rewrites the mark of the VM that serves when it names another deletion policy',
+      { serving: vm(1, 'aaaa', { markedPolicy: 'Retain' }) },
+      { kind: 'mark', vmid: 1, deletionPolicy: 'Delete' },
+    ],
+    [
+      'looks at a mark that nobody knows, also while another VM is to be made',
+      { serving: vm(1, 'old', { markedPolicy: null }) },
+      { kind: 'mark', vmid: 1, deletionPolicy: 'Delete' },
+    ],
+    [
+      'goes on with a replacement while a mark cannot be written',
+      {
+        serving: vm(1, 'old', { markedPolicy: 'Retain' }),
+        markTrouble: trouble({ step: 'configureVm', reason: 'WaitingForLock' }),
+      },
+      { kind: 'make', specHash: 'aaaa' },
+    ],
+    [
+      'tries a mark again that could not be written',
+      {
+        serving: vm(1, 'aaaa', { markedPolicy: 'Retain' }),
+        markTrouble: trouble({ step: 'configureVm', reason: 'WaitingForLock' }),
+      },
+      { kind: 'park', untilMs: now + 1_000, why: 'Serving' },
+    ],
+    [
+      'writes no mark while paused',
+      {
+        desired: desiredProxy({ paused: true }),
+        serving: vm(1, 'aaaa', { markedPolicy: 'Retain' }),
+      },
+      { kind: 'park', untilMs: null, why: 'Paused' },
+    ],
+    [
       'does nothing to Proxmox while paused',
       { desired: desiredProxy({ paused: true }) },
       { kind: 'park', untilMs: null, why: 'Paused' },
