@@ -170,6 +170,7 @@ onOneStack('mistakes are said, and forgiven when mended', setting, (story) => {
         return conditionOf(proxy, 'Ready').reason === 'ProviderNotServed';
       });
       assert.notEqual(unserved.status.phase, 'Failed', 'an unknown provider is waited for');
+      assert.match(unserved.status.message, /"nowhere".*configured are: proxmox-local$/);
 
       writeFileSync(stack.providersConfigFile, good);
       editConfig(stack, withNewImageAndProvider());

@@ -66,6 +66,15 @@ describe('rounds of checks', () => {
     assert.deepEqual([b?.checkedAt, b?.details], [null, {}]);
   });
 
+  it('a node that left the config is forgotten', () => {
+    const state = beginProvider({ provider: 'pve', settings });
+    noteRound(state, [seen('a'), seen('b')], 0);
+    const now = { ...settings, nodes: ['b'] };
+    noteRound(state, [{ kind: 'checked', node: 'a', target: null, settings: now }], 0);
+    assert.deepEqual(Object.keys(state.targets), ['b']);
+    assert.deepEqual(state.settings.nodes, ['b']);
+  });
+
   it('a check that failed for another reason is an APIError, and the provider is served', () => {
     const state = beginProvider({ provider: 'pve', settings });
     noteRound(state, [{ kind: 'failed', node: 'a', reason: 'Internal', message: 'oops' }], 0);
