@@ -1,6 +1,7 @@
 /** What the settings of Proxy and provider decide about VMs: deletionPolicy and its mark, abortClones. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ApplicationFailure } from '@temporalio/common';
 import type { DeletionPolicy } from '../../workflows/contract/proxy.ts';
 import { FakeWorld, type PlannedFailure } from '../support/fakeWorld.ts';
 import { gate, ready } from '../support/storyParts.ts';
@@ -233,6 +234,37 @@ describe('abortClones', () => {
     });
     assert.deepEqual(world.abortedClones, []);
     assert.equal(world.peak, 1);
+  });
+
+  it('a clone that somebody else started to the VMID of our own is not ended', async () => {
+    const world = new FakeWorld();
+    world.abortClones = true;
+    const other = gate();
+    let waits = 0;
+    world.before('awaitTask', async () => {
+      waits += 1;
+      if (waits > 1) return other.enterOnce();
+      world.finds.push({
+        kind: 'cloning',
+        vmid: 100_000,
+        node: 'pv1-1',
+        upid: 'UPID:pv1-1:other:',
+      });
+      const facts = { reason: 'BudgetExceeded', scope: 'proxy', goBack: true } as const;
+      const failure = { type: 'Transient', message: 'our own takes long', details: [facts] };
+      throw ApplicationFailure.create({ ...failure, nonRetryable: true });
+    });
+    await tellStory(world, async (story) => {
+      await story.until(() => world.status?.message.includes('takes long') === true, 'the budget');
+      // Not `skip`, which waits for steps: the next one stays until the deletion.
+      await story.settled();
+      await story.env.sleep(2_000);
+      await story.until(other.reached, 'the other clone being waited for');
+      await story.deleted();
+      assert.equal((await story.handle.result()).outcome, 'Deleted');
+      other.open();
+    });
+    assert.deepEqual(world.abortedClones, []);
   });
 
   it('a clone that was found running, and may be somebody else’s, is waited for', async () => {
