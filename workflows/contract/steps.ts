@@ -422,7 +422,8 @@ export const stepTraits: Record<StepName, StepTraits> = {
   watchVms: { queue: 'wait', effect: 'read', requests: 0 },
   // Its requests share one bound of their own, `waitMs` of the call.
   checkNode: { queue: 'wait', effect: 'read', requests: 0 },
-  publishHealth: { queue: 'main', effect: 'read', requests: 4 },
+  // It also tells Proxies, and records Events.
+  publishHealth: { queue: 'main', effect: 'read', requests: 10 },
   listSeeds: { queue: 'provider', effect: 'read', requests: 40 },
   // A signal that is sent twice is heeded once.
   signalOrphan: { queue: 'main', effect: 'read', requests: 2 },
