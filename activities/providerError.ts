@@ -43,7 +43,7 @@ export function permanent(reason: Reason, message: string, facts: Facts = {}): P
 }
 
 /** The request did not reach its node, or the node did not answer: that says nothing about what is on it. */
-export function isOutOfReach(error: unknown): boolean {
+export function isOutOfReach(error: unknown): error is ProviderError {
   if (!(error instanceof ProviderError)) return false;
   return error.facts.reason === 'Unreachable' || error.facts.reason === 'Timeout';
 }

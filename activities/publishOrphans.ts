@@ -1,25 +1,11 @@
 /** Shows what a round of the collection found: log, Events and status of the ProviderHealth, metric. */
 import type { PublishOrphansInput } from '../workflows/contract/collection.ts';
-import type { ProxyEvent } from '../workflows/contract/proxy.ts';
 import type { Step } from './deps.ts';
-
-/** What a ProviderHealth shows of the collection, `status.orphans`. */
-export interface ShownOrphans {
-  vms: number;
-  seeds: number;
-  leftovers: number;
-  /** Id of the alarm that holds everything up. */
-  alarm: string | null;
-  /** The alarm, or why the last round could not look. */
-  message: string;
-  /** RFC 3339. */
-  lastRound: string;
-}
+import type { ShowOrphans } from './kubernetes/orphanBoard.ts';
 
 /** Where the collection is shown. */
 export interface OrphanBoard {
-  /** Throws Transient `KubernetesUnavailable`. */
-  show(provider: string, shown: ShownOrphans, events: readonly ProxyEvent[]): Promise<void>;
+  show: ShowOrphans;
   /** The gauge; `null` takes the provider out of it. */
   count(provider: string, counts: { vm: number; seed: number; leftover: number } | null): void;
   /** Removes the Schedule of a provider that nobody serves; no failure when there is none. */

@@ -29,16 +29,23 @@ export async function takeCensus(
   const survey = await deps.survey();
   const alarm = await deps.alarms.read(provider);
   const named = rows.filter((row) => hasOurName(row, deps.installation));
+  const candidates = named.filter((row) => !belongsTo(row.name, survey));
   const orphans: OrphanVm[] = [];
-  for (const row of named) {
-    if (belongsTo(row.name, survey)) continue;
-    const seen = await readableVm(api, row);
+  let skipped = 0;
+  for (const row of candidates) {
+    const seen = await readableVm(context, api, row);
+    if (seen === null) skipped += 1;
     const orphan = seen === null ? null : orphanOf(deps.installation, seen, survey);
     if (orphan !== null) orphans.push(orphan);
   }
-  const leftovers = await settledLeftovers(deps, api, provider, rows, survey);
-  const counts = { vms: rows.length, managed: named.length, orphans: orphans.length };
-  context.log.debug(counts, 'proxmox vms held against the proxies');
+  const leftovers = await settledLeftovers(deps, context, api, provider, rows, survey);
+  const counts = {
+    vms: rows.length,
+    candidates: candidates.length,
+    managed: named.length,
+    skipped,
+  };
+  context.log.debug({ ...counts, orphans: orphans.length }, 'proxmox vms listed');
   return {
     settings: settingsOf(deps, provider),
     managed: named.length,
@@ -102,18 +109,25 @@ async function seenVm(api: ProxmoxApi, { vmid, node, type }: VmRow): Promise<See
 }
 
 /** `null` also when its node does not answer: a later round reads it. */
-async function readableVm(api: ProxmoxApi, row: VmRow): Promise<SeenVm | null> {
+async function readableVm(
+  context: StepContext,
+  api: ProxmoxApi,
+  row: VmRow,
+): Promise<SeenVm | null> {
   try {
     return await seenVm(api, row);
   } catch (error) {
-    if (isOutOfReach(error)) return null;
-    throw error;
+    if (!isOutOfReach(error)) throw error;
+    const { vmid, node } = row;
+    context.log.debug({ vmid, node, reason: error.facts.reason }, 'skipping unreadable proxmox vm');
+    return null;
   }
 }
 
 /** Leftovers of Proxies that exist: of a VMID that nobody holds any more, and of one that was unlocked. */
 async function settledLeftovers(
   deps: StepDeps,
+  context: StepContext,
   api: ProxmoxApi,
   provider: string,
   rows: readonly VmRow[],
@@ -123,7 +137,8 @@ async function settledLeftovers(
   for (const { ref: owner, leftovers } of proxies) {
     for (const { vmid } of leftovers.filter((one) => one.provider === provider)) {
       const row = rows.find((candidate) => candidate.vmid === vmid);
-      const state = row === undefined ? 'gone' : await leftoverState(deps, api, row, owner.uid);
+      const state =
+        row === undefined ? 'gone' : await leftoverState(deps, context, api, row, owner.uid);
       if (state !== null) settled.push({ owner, vmid, state });
     }
   }
@@ -133,11 +148,12 @@ async function settledLeftovers(
 /** `null`: as it was, or not to be read. A bare placeholder has no name, so nothing says that it is ours. */
 async function leftoverState(
   { installation }: StepDeps,
+  context: StepContext,
   api: ProxmoxApi,
   row: VmRow,
   uid: string,
 ): Promise<SettledLeftover['state'] | null> {
-  const seen = await readableVm(api, row);
+  const seen = await readableVm(context, api, row);
   if (seen?.values.name === undefined) return null;
   const owned = ownedBy(installation, seen);
   if (owned === null || owned.mark.uid.toLowerCase() !== uid.toLowerCase()) return 'gone';

@@ -4,16 +4,36 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { apiVersion } from '../../api/proxy.ts';
 import { providerHealthKind, providerHealthPlural } from '../../api/providerHealth.ts';
-import type { OrphanBoard } from '../publishOrphans.ts';
+import type { ProxyEvent } from '../../workflows/contract/proxy.ts';
 import type { KubernetesAnswer, KubernetesClient, KubernetesRequest } from './client.ts';
 import { sendEvent } from './events.ts';
 import { refused, unanswered, type Attempt } from './failure.ts';
+
+/** What a ProviderHealth shows of the collection, `status.orphans`. */
+export interface ShownOrphans {
+  vms: number;
+  seeds: number;
+  leftovers: number;
+  /** Id of the alarm that holds everything up. */
+  alarm: string | null;
+  /** The alarm, or why the last round could not look. */
+  message: string;
+  /** RFC 3339. */
+  lastRound: string;
+}
+
+/** Throws Transient `KubernetesUnavailable`. */
+export type ShowOrphans = (
+  provider: string,
+  shown: ShownOrphans,
+  events: readonly ProxyEvent[],
+) => Promise<void>;
 
 const collection = `/apis/${apiVersion}/${providerHealthPlural}`;
 const identified = z.object({ metadata: z.object({ uid: z.string() }) });
 
 /** Where there is no such object nothing is shown. An Event that could not be recorded is a line in the log, no more. */
-export function showOrphans(client: KubernetesClient, log: Logger): OrphanBoard['show'] {
+export function showOrphans(client: KubernetesClient, log: Logger): ShowOrphans {
   return async (provider, shown, events) => {
     const attempt: Attempt = {
       verb: 'patch',

