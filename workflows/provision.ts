@@ -61,7 +61,7 @@ export async function provision(
     case 'vacant':
       return bringUpClone(life, plan, await clone(life, plan, found));
     case 'ours':
-      return found.power === 'hibernated'
+      return found.power === 'hibernated' || bootedTooEarly(state, found)
         ? discardIncomplete(state, plan, found)
         : bringUp(life, plan, adopt(state, plan, found), found.power);
     case 'existing':
@@ -72,6 +72,15 @@ export async function provision(
 
 async function bringUpClone(life: Life, plan: Plan, vm: VmRecord | null): Promise<void> {
   if (vm) await bringUp(life, plan, vm, 'stopped');
+}
+
+/**
+ * Our own clone runs, and its seed was never attached: somebody started it, or its node did (a template's `onboot` is
+ * inherited). A guest that booted without cloud-init never becomes a proxy.
+ */
+function bootedTooEarly({ next }: ProxyState, found: Found<'ours'>): boolean {
+  const unwritten = next?.vmid === found.vmid && next.markedPolicy === null;
+  return unwritten && found.power === 'running' && !found.seedAttached;
 }
 
 function adopt(state: ProxyState, plan: Plan, found: Found<'ours'>): VmRecord {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ApplicationFailure } from '@temporalio/common';
 import { FakeWorld, type FakeVm } from '../support/fakeWorld.ts';
 import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';
 
@@ -60,5 +61,35 @@ describe('a VM of a run that was lost', () => {
     });
     assert.equal(world.vms.size, 0);
     assert.equal(world.finalizer, false);
+  });
+});
+
+describe('a clone that boots before its seed is attached', () => {
+  useWorkflowServer();
+
+  it('is destroyed and made again: a guest without cloud-init never becomes a proxy', async () => {
+    const world = new FakeWorld();
+    let booted = false;
+    world.before('uploadSeed', () => {
+      const [vm] = world.vms.values();
+      if (booted || vm === undefined) return;
+      booted = true;
+      // Its node came back from a restart, and the template says onboot.
+      vm.power = 'running';
+      throw ApplicationFailure.create({
+        type: 'Transient',
+        message: 'the node was away',
+        details: [{ reason: 'Unreachable', scope: 'provider' }],
+      });
+    });
+    const made: boolean[] = [];
+    world.before('pollAgent', () => {
+      made.push([...world.vms.values()].every(({ configured }) => configured));
+    });
+    await tellStory(world, async ({ until }) => {
+      await until(() => world.status?.ip !== undefined && world.status.ip !== null, 'an address');
+    });
+    assert.deepEqual([...new Set(made)], [true]);
+    assert.deepEqual([world.vms.size, world.peak], [1, 1]);
   });
 });

@@ -65,6 +65,18 @@ export const aboutRetries: readonly Statement[] = [
     proof: proven(testsIn(halfDoneSteps, 'sends a running VM nothing at all')),
   },
   {
+    line: 373,
+    statement: 'A VM that runs is left as it is, also when its seed was never attached',
+    proof: changed(
+      'a clone that was started before that, by a person or by its node, is destroyed and made again',
+      'a guest without cloud-init never becomes a proxy; design §5, until a VM was first Ready',
+      testsIn(
+        'test/workflows/adopted.test.ts',
+        'is destroyed and made again: a guest without cloud-init never becomes a proxy',
+      ),
+    ),
+  },
+  {
     line: 375,
     to: 379,
     statement:
