@@ -7,7 +7,7 @@ const code = filesOf()
   .filter((path) => /^(activities|worker)\/.*\.ts$/.test(path))
   .map(source);
 /** The constant sentence of each line about Proxmox, and the level it is written at where the call stands beside it. */
-const sentences = groupsIn(code, /'((?:proxmox|WARNING:) [^']+)'/g);
+const sentences = groupsIn(code, /'((?:proxmox|skipping|WARNING:) [^']+)'/g);
 
 test('the page lists the lines about Proxmox that the code writes, and no others', () => {
   assert.ok(sentences.length > 20);
@@ -18,7 +18,7 @@ test('the page gives each line the level it is written at', () => {
   const written = new Map<string, string>();
   for (const text of code) {
     for (const [, level = '', msg = ''] of text.matchAll(
-      /log\.(trace|debug|info|warn)\((?:(?!log\.)[^;])*?'((?:proxmox|WARNING:) [^']+)'/g,
+      /log\.(trace|debug|info|warn)\((?:(?!log\.)[^;])*?'((?:proxmox|skipping|WARNING:) [^']+)'/g,
     )) {
       written.set(msg, level);
     }
