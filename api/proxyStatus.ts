@@ -73,6 +73,8 @@ export const proxyStatusSchema = z
       .record(z.string(), z.number())
       .default({})
       .describe('Seconds each step of the last provisioning took.'),
-    conditions: conditionsSchema.describe('Ready, Provisioned, Healthy, Reconciling and Stalled; AgentReachable once the agent was asked, CloudInitAvailable while it is not.'),
+    conditions: conditionsSchema.describe(
+      'Ready, Provisioned, Healthy, Reconciling and Stalled; AgentReachable once the agent was asked, CloudInitAvailable while it is not.',
+    ),
   })
   .describe('What the operator found and did; written by the operator only.');

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Proxy } from '../../api/proxy.ts';
 import { watchVms } from '../../activities/watchVms.ts';
+import { waitBudgets } from '../../workflows/contract/budgets.ts';
 import type { Observed } from '../../workflows/contract/messages.ts';
 import type { Vm } from '../simulator/cluster.ts';
 import { powerOff, powerOn } from '../simulator/power.ts';
@@ -181,6 +182,41 @@ describe('watchVms', () => {
         const [first] = proxies;
         assert.ok(first);
         assert.equal(told[0]?.workflowId, workflowOf(first));
+      },
+      proxiesOf(1),
+      0,
+    ));
+
+  const asked = (rig: StepRig): number => rig.sent('GET', /\/agent\//).length;
+  /** Well before the next regular question is due. */
+  const soonMs = 1_000;
+
+  for (const [what, before, after] of [
+    ['its probe turned bad', {}, { status: { healthy: false } }],
+    ['its VM runs again', { power: 'stopped' }, { power: 'running' }],
+  ] as const) {
+    it(`asks the agent at once when ${what}`, () =>
+      onWatch(
+        async ({ rig, proxies, rounds }) => {
+          await rounds(2);
+          assert.equal(asked(rig), 0);
+          proxies[0] = aWatchedProxy(1, after);
+          await eventually(() => asked(rig) > 0, soonMs);
+        },
+        (rig) => [placed(rig, 1, before)[1]],
+      ));
+  }
+
+  it('tells a Proxy whose agent stays silent, after ten minutes and not before', () =>
+    onWatch(
+      async ({ rig, told }) => {
+        const vm = rig.simulator.cluster.vms.get(100_001);
+        assert.ok(vm?.running);
+        vm.running.agentUp = false;
+        const startedMs = Date.now();
+        await eventually(() => told.length > 0, 10_000);
+        const waitedMs = Date.now() - startedMs;
+        assert.ok(waitedMs >= 0.9 * budgetScale * waitBudgets.agent, `${waitedMs} ms`);
       },
       proxiesOf(1),
       0,
