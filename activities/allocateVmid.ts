@@ -20,6 +20,7 @@ import { bootDisk, diskKeys, ideSeedVolid } from './vm/hardware.ts';
 import { seedVolidFor, vmidCandidates } from './vm/identity.ts';
 import type { Claim } from './vm/ownership.ts';
 import { hibernationLock, isTaskLock, powerOf } from './vm/state.ts';
+import { slotRetryMs } from '../workflows/contract/budgets.ts';
 import type { AllocateVmidInput, AllocateVmidResult, Plan } from '../workflows/contract/steps.ts';
 
 /** The cluster as one attempt sees it. */
@@ -35,7 +36,7 @@ interface View {
 /**
  * Verdicts: allocation.ts, for `existingOnly` facts/existing.ts. Absence is concluded only from a listing whose rights are proven. Throws Permanent
  * `OwnershipConflict`, `DuplicateVm`, `InstallationMismatch`, `TemplateUnusable`; Transient `WaitingForLock`,
- * `Unreachable`, `ListingIncomplete`, `VmidsExhausted`, `VmVanished`.
+ * `Unreachable`, `ListingIncomplete`, `VmidsExhausted`, `VmVanished`, `CloneOutcomeUnknown`.
  */
 export const allocateVmid: Step<AllocateVmidInput, AllocateVmidResult> = async (
   deps,
@@ -70,6 +71,7 @@ export const allocateVmid: Step<AllocateVmidInput, AllocateVmidResult> = async (
   if (settled?.kind === 'stuck') await requireLeftoverPlace(deps, plan.provider, settled);
   if (settled !== null) return settled;
 
+  if (recordedVmids.length > 0) refuseWhileUntold(view, plan, await api.tokenId());
   await proveListing(deps, api, plan.provider, '/vms');
   const template = await readTemplate(api, view.rows, view.nodes, plan);
   if (vacant === null) throw exhausted(plan, probed.length);
@@ -177,6 +179,21 @@ function cloneOnItsWay(
     return { kind: 'cloning', vmid, node, upid };
   }
   return null;
+}
+
+/**
+ * A clone of our token that has not told its VMID may be one that this run sent and got no answer to. Its worker may
+ * wait long before it does anything, so the time that has passed proves nothing.
+ */
+function refuseWhileUntold({ clones }: View, { provider }: Plan, tokenId: string): void {
+  const untold = clones.find(({ vmid, upid }) => vmid === null && upid.split(':')[7] === tokenId);
+  if (untold === undefined) return;
+  const { upid, node } = untold;
+  throw transient(
+    'CloneOutcomeUnknown',
+    `clone task ${upid} on ${node} has not told yet which VM it makes; it may be this Proxy's`,
+    { scope: 'provider', provider, node, upid, retryAfterMs: slotRetryMs },
+  );
 }
 
 function exhausted({ provider, vmidMin, vmidMax }: Plan, tried: number): Error {

@@ -111,6 +111,22 @@ describe('allocateVmid', () => {
       assert.deepEqual([found.kind, found.vmid], ['ours', rig.vmid]);
     }, longClones));
 
+  it('sends no second clone while one of its token, which may be its own, has not told its VMID', () =>
+    withSteps(async (rig) => {
+      const { ref, plan, vmid, simulator } = rig;
+      const action = { kind: 'task', delaySeconds: 2_000 } as const;
+      simulator.faults.push({ method: 'POST', path: /\/clone$/, action });
+      const { upid } = await rig.run(cloneTemplate, { ref, plan, vmid, templateNode: 'pve1' });
+      const sentOne = looking(rig, { recordedVmids: [vmid] });
+      const error = expectReason(await rig.refusal(allocateVmid, sentOne), 'CloneOutcomeUnknown');
+      assert.ok(upid !== null && error.message.includes(upid), error.message);
+      // Whoever never sent one is not held up by the clone of another Proxy.
+      assert.equal((await rig.run(allocateVmid, looking(rig))).kind, 'vacant');
+      hurry(rig);
+      await rig.finish(upid);
+      assert.equal((await rig.run(allocateVmid, sentOne)).kind, 'ours');
+    }));
+
   it('gives up a recorded VMID whose clone was killed, naming the line that removes it', () =>
     withSteps(async (rig) => {
       rig.simulator.killTask(await startClone(rig));
