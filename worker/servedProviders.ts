@@ -27,7 +27,6 @@ export async function ensureProviders(options: ServedProvidersOptions): Promise<
   for (const provider of configured) {
     await publishConfigState(options, provider.name, config.problem());
     await ensureProvider(temporal, provider.name, { ...settingsOf(provider), ...checks });
-    await ensureCollection(temporal, provider.name);
   }
   const names = new Set(configured.map(({ name }) => name));
   for (const [name, { targets }] of await health.list()) {
@@ -36,6 +35,8 @@ export async function ensureProviders(options: ServedProvidersOptions): Promise<
     const address = targets[0]?.address ?? '';
     await ensureProvider(temporal, name, { address, nodes, ...checks });
   }
+  // Last: a Temporal that knows or allows no Schedules keeps nothing else from working.
+  for (const { name } of configured) await ensureCollection(temporal, name);
 }
 
 function settingsOf({ proxmox }: ProviderConfig): Pick<CheckSettings, 'address' | 'nodes'> {

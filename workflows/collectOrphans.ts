@@ -14,11 +14,20 @@ import type { CollectOrphansInput } from './contract/messages.ts';
 import type { ProxyRef } from './contract/proxy.ts';
 import { readFailure, type StepFailure } from './failures.ts';
 import { collected, newsOf } from './orphanEvents.ts';
-import { dueSeeds, judge, knownVmids, mayClear, remembered, type Judgement } from './orphans.ts';
+import {
+  dueSeeds,
+  judge,
+  knownVmids,
+  mayClear,
+  problemOf,
+  remembered,
+  type Judgement,
+} from './orphans.ts';
 import { runStep, type StepCall } from './steps.ts';
 
 interface Found {
-  seeds: ListSeedsResult;
+  /** Or why they could not be listed, which holds up no VM: a storage to be mended, a missing right. */
+  seeds: ListSeedsResult | StepFailure;
   census: Census;
 }
 
@@ -46,7 +55,7 @@ async function look(before: CollectionReport): Promise<Found> {
     'listSeeds',
     { provider, due, knownVmids: knownVmids(before) },
     { ...call, summary: `list the seeds of ${provider}` },
-  );
+  ).catch(permanentFailure);
   const { census } = await runStep(
     'listManagedVms',
     { ref: null, provider },
@@ -56,6 +65,13 @@ async function look(before: CollectionReport): Promise<Found> {
   return { seeds, census };
 }
 
+/** A failure that trying again cannot mend; throws any other. */
+function permanentFailure(error: unknown): StepFailure {
+  const failure = readFailure(error);
+  if (failure.errorClass !== 'Permanent') throw error;
+  return failure;
+}
+
 /** Nothing was learnt, so nothing is forgotten either. */
 async function giveUp(before: CollectionReport, failure: StepFailure): Promise<CollectionReport> {
   const nowMs = Date.now();
@@ -63,7 +79,7 @@ async function giveUp(before: CollectionReport, failure: StepFailure): Promise<C
   const unserved = reason === 'ProviderNotServed' || reason === 'ProviderUnknown';
   const unservedSinceMs = unserved ? (before.unservedSinceMs ?? nowMs) : null;
   log.warn('orphans not looked for', { provider: before.provider, reason });
-  const report = { ...before, problem: `${reason}: ${failure.message}`, unservedSinceMs };
+  const report = { ...before, problem: problemOf(failure), unservedSinceMs };
   const ended = unservedSinceMs !== null && nowMs - unservedSinceMs >= orphansUnservedMs;
   await publish(report, [], ended);
   return report;

@@ -11,6 +11,7 @@ import type {
   RememberedSeed,
   RememberedVm,
 } from './contract/collection.ts';
+import type { StepFailure } from './failures.ts';
 
 /** Seeds deleted in one round: each is a write and, before it, a request per VM. */
 export const maxSeedsPerRound = 20;
@@ -79,7 +80,7 @@ export function isMass(orphans: number, managed: number): boolean {
 /** The judgement of a round in which everything could be read. */
 export function judge(
   before: CollectionReport,
-  found: { census: Census; seeds: ListSeedsResult },
+  found: { census: Census; seeds: ListSeedsResult | StepFailure },
   nowMs: number,
 ): Judgement {
   const { census } = found;
@@ -92,7 +93,9 @@ export function judge(
   const alarm = alarmOf(standing, newest, seen, census, nowMs);
   const held = holdOf(alarm, census);
   const vms = seen.map((vm) => ({ ...vm, outlook: outlookOf(vm, vm.kept, settings, held, nowMs) }));
-  const seeds = found.seeds.orphans.slice(0, maxRemembered).map((seed) => {
+  const listed = 'orphans' in found.seeds ? found.seeds.orphans : null;
+  const problem = 'orphans' in found.seeds ? null : problemOf(found.seeds);
+  const seeds = listed?.slice(0, maxRemembered).map((seed) => {
     const known = rememberSeed(before, seed, nowMs);
     const outlook = outlookOf(known, seed.heldBy, settings, held, nowMs);
     return { ...known, outlook: outlook === goes && !seed.examined ? examinedNext : outlook };
@@ -103,17 +106,22 @@ export function judge(
       at: new Date(nowMs).toISOString(),
       mode: settings.mode,
       graceMs: settings.graceMs,
-      problem: null,
+      problem,
       alarm,
       vms,
-      seeds,
+      seeds: seeds ?? before.seeds,
       leftovers: census.leftovers,
       newestVersion: isOlder(listVersion, newest) ? newest : listVersion,
       unservedSinceMs: null,
     },
     vms: vms.filter(({ outlook }) => outlook === goes),
-    seeds: seeds.filter(({ outlook }) => outlook === goes),
+    seeds: (seeds ?? []).filter(({ outlook }) => outlook === goes),
   };
+}
+
+/** A failure as the report of a round shows it. */
+export function problemOf({ facts, message }: StepFailure): string {
+  return `${facts.reason}: ${message}`;
 }
 
 /** Whether leftovers may be removed in this round. */

@@ -46,13 +46,15 @@ export async function takeCensus(
     skipped,
   };
   context.log.debug({ ...counts, orphans: orphans.length }, 'proxmox vms listed');
+  const settings = settingsOf(deps, provider);
+  const confirmed = alarm?.id === settings.confirmAbsence;
   return {
-    settings: settingsOf(deps, provider),
+    settings,
     managed: named.length,
     orphans,
     leftovers,
     listVersion: survey.version,
-    alarm: alarm?.id ?? null,
+    alarm: confirmed ? null : (alarm?.id ?? null),
   };
 }
 

@@ -150,6 +150,8 @@ describe('listManagedVms without a Proxy', () => {
       rig.configure({ gc: { mode: 'report', graceMinutes: 5 }, confirmAbsence: 'absent-0' });
       const taken = await census(rig);
       assert.equal(taken.alarm, 'absent-1');
+      rig.configure({ confirmAbsence: 'absent-1' });
+      assert.equal((await census(rig)).alarm, null, 'a person has confirmed it');
       const { mode, graceMs, confirmAbsence } = taken.settings;
       assert.deepEqual({ mode, graceMs, confirmAbsence }, { mode: 'report', graceMs: 300_000, confirmAbsence: 'absent-0' }); // prettier-ignore
     }));

@@ -54,6 +54,8 @@ export class CollectWorld {
   alarm: string | null = null;
   /** What the next listings fail with. */
   readonly problems: FailureFacts[] = [];
+  /** Whether trying again cannot mend them. */
+  permanent = false;
   /** Nodes on which a seed cannot be deleted. */
   readonly stuckNodes = new Set<string>();
   readonly signals: SignalOrphanInput[] = [];
@@ -71,7 +73,7 @@ export class CollectWorld {
       listSeeds: async (input) => {
         this.asked.push(input);
         const facts = this.problems.shift();
-        if (facts !== undefined) throw failure(facts);
+        if (facts !== undefined) throw failure(facts, this.permanent ? 'Permanent' : 'Transient');
         const { settings } = this;
         const orphans = this.seeds.map((seed) => ({
           ...seed,
@@ -108,9 +110,9 @@ export class CollectWorld {
   }
 }
 
-function failure(facts: FailureFacts): ApplicationFailure {
+function failure(facts: FailureFacts, type = 'Transient'): ApplicationFailure {
   return ApplicationFailure.create({
-    type: 'Transient',
+    type,
     nonRetryable: true,
     message: `refused: ${facts.reason}`,
     details: [facts],

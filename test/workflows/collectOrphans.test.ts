@@ -175,6 +175,22 @@ describe('a round', () => {
     assert.equal(world.signals.length, 1);
   });
 
+  it('collects VMs although the seeds cannot be listed for good, and says why', async () => {
+    const world = new CollectWorld();
+    world.orphans = [lostVm()];
+    world.seeds = [lostSeed()];
+    await withSchedule(world, async ({ round }) => {
+      await round();
+      world.permanent = true;
+      world.problems.push({ reason: 'StorageUnavailable', scope: 'provider' });
+      const report = await round();
+      assert.match(report.problem ?? '', /^StorageUnavailable: /);
+      assert.equal(report.seeds.length, 1, 'what is known of seeds is not forgotten');
+    });
+    assert.equal(world.signals.length, 1);
+    assert.deepEqual(world.deletedFrom, []);
+  });
+
   it('tells the runs of Proxies about leftovers that are gone or free', async () => {
     const world = new CollectWorld();
     world.leftovers = [
