@@ -54,7 +54,7 @@ function plan(
   const why =
     (fault === null ? null : cannotMeet(fault, row)) ??
     disturbance?.cannotMeet(row) ??
-    (fault === null ? null : (disturbance?.forestalls(row.step) ?? null));
+    (fault === null ? null : (disturbance?.forestalls(row) ?? null));
   return { cell: { row: name, fault, lasting, disturbance }, why };
 }
 

@@ -17,7 +17,7 @@ export interface Disturbance {
   /** Why it cannot happen to this step, or null. */
   cannotMeet: (row: Row) => string | null;
   /** Why no fault can meet the step's main request then, or null. */
-  forestalls: (step: MatrixStep) => string | null;
+  forestalls: (row: Row) => string | null;
   /** Prepares it before the story starts. */
   begin: (story: Story, row: Row) => Course;
 }
@@ -202,7 +202,7 @@ const managedByHa: Disturbance = {
   name: 'VM managed by HA',
   cannotMeet: ({ step, arc }) =>
     powerSteps.includes(step) && arc !== 'aborted' ? null : 'does not hang on the power of a VM',
-  forestalls: always,
+  forestalls: ({ arc }) => (arc === 'stopped' ? 'the HA manager starts the VM by itself' : null),
   begin: (story) => {
     const { simulator, own } = story.world;
     story.tamper(
@@ -242,7 +242,7 @@ export const disturbances: readonly Disturbance[] = [
       return go();
     },
     {
-      forestalls: (step) =>
+      forestalls: ({ step }) =>
         step === 'claimProxy' ? 'deleted before it was claimed: nothing is asked' : null,
     },
   ),
