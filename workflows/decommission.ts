@@ -168,8 +168,13 @@ async function deleteSeeds(life: Life, removal: Removal): Promise<boolean> {
     return true;
   }
   const others = new Set<string>();
-  for (const node of seedNodesOf(removal.vm)) {
-    for (const other of await deleteSeed(life, removal, node)) others.add(other);
+  try {
+    for (const node of seedNodesOf(removal.vm)) {
+      for (const other of await deleteSeed(life, removal, node)) others.add(other);
+    }
+  } catch (error) {
+    if (isNeededByLeftover(life, error)) return true;
+    throw error;
   }
   for (const node of others) {
     try {
@@ -179,6 +184,13 @@ async function deleteSeeds(life: Life, removal: Removal): Promise<boolean> {
     }
   }
   return false;
+}
+
+/** A leftover may have the name of the VM made instead; nothing waits for one (design §5), and the seed goes with it. */
+function isNeededByLeftover({ state }: Life, error: unknown): boolean {
+  if (!(error instanceof StepFailed)) return false;
+  const { reason, vmid } = error.failure.facts;
+  return reason === 'DeletionBlocked' && state.leftovers.some((one) => one.vmid === vmid);
 }
 
 /** Gives the other nodes that list the seed. */

@@ -1,6 +1,7 @@
 /** What the line does when a step finds the world other than the one before it left it (design §5). */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ApplicationFailure } from '@temporalio/common';
 import type { Reason } from '../../workflows/contract/errors.ts';
 import { desiredProxy, FakeWorld, type PlannedFailure } from '../support/fakeWorld.ts';
 import { ready } from '../support/storyParts.ts';
@@ -97,6 +98,25 @@ describe('a VMID', () => {
     );
     assert.match(told[0]?.message ?? '', /100000 on pv1-1 .*qm unlock 100000/);
     assert.equal(world.vms.size, 0);
+  });
+
+  it('locked for good keeps the seed of its name, and holds up no deletion', async () => {
+    const world = new FakeWorld();
+    const stuck = { kind: 'stuck', node: 'pv1-1', lock: 'clone', vmid: 100_000 } as const;
+    world.takenVmids.add(100_000);
+    world.finds.push({ ...stuck, remedy: 'qm unlock 100000' });
+    world.before('deleteSeed', () => {
+      const facts = { reason: 'DeletionBlocked', scope: 'provider', vmid: 100_000 };
+      const message = 'seed is kept: VM 100000 may need it';
+      throw ApplicationFailure.create({ type: 'Transient', message, details: [facts] });
+    });
+    await tellStory(world, async (story) => {
+      await addressAt(story, 100_001);
+      await story.deleted();
+      assert.equal((await story.handle.result()).outcome, 'Deleted');
+    });
+    assert.equal(world.vms.size, 0);
+    assert.equal(world.seeds.size, 1);
   });
 });
 

@@ -17,6 +17,7 @@ describe('flags and environment', () => {
       healthPort: 8081,
       sdkMetricsPort: 8082,
       providersConfig: '/etc/proxy-operator/providers.yaml',
+      workflowBundle: '',
       providerCheckInterval: 60_000,
       providerCheckTimeout: 15_000,
       healthCheckUrl: 'http://www.gstatic.com/generate_204',
