@@ -78,7 +78,12 @@ onOneStack('a Proxy from kubectl apply to Ready and back to nothing', setting, (
     assert.ok((await onlyVmOf(stack, proxy)).running, 'the VM runs while clients finish');
     await expectNothingLeft(stack, proxy);
     const events = (await eventsOf(stack, proxy)).map(({ type, reason }) => `${type} ${reason}`);
-    assert.deepEqual(events, ['Normal AddressKnown', 'Normal Ready', 'Normal VmRemoved']);
+    assert.deepEqual(events, [
+      'Normal AddressKnown',
+      'Normal Ready',
+      'Normal Deleting',
+      'Normal VmRemoved',
+    ]);
     await watch.stop();
     const phases = watch
       .lines()
