@@ -110,6 +110,8 @@ describe('a change of what is wanted', () => {
     world.before('awaitTask', cloning.enterOnce);
     await tellStory(world, async (story) => {
       await story.until(cloning.reached, 'the clone running');
+      const told = /^cloning template 9001 to VM 100000 on pv1-1 \(task UPID:.*\)$/;
+      await story.until(() => told.test(world.status?.message ?? ''), 'the clone told');
       await story.deleted();
       await story.until(() => world.status?.phase === 'Deleting', 'Deleting');
       assert.equal(world.vms.size, 1);
@@ -127,6 +129,8 @@ describe('a change of what is wanted', () => {
     world.before('pollAgent', silent.enter);
     await tellStory(world, async (story) => {
       await story.until(silent.reached, 'the agent being asked');
+      const told = 'VM 100000 on pv1-1 has started, waiting for its guest agent to tell the address';
+      await story.until(() => world.status?.message === told, 'the wait told');
       await story.deleted();
       assert.equal((await story.handle.result()).outcome, 'Deleted');
       silent.open();
