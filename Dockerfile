@@ -11,11 +11,28 @@ RUN cd node_modules/@temporalio/core-bridge/releases && \
     ls | grep --invert-match "^$(uname -m)-unknown-linux-gnu$" | xargs rm -r
 RUN find node_modules \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' \) -delete
 
+# The workflows as one file, so that no container bundles at its start (webpack and swc write caches).
+FROM dependencies AS bundle
+COPY workflows workflows
+COPY worker worker
+RUN node worker/bundle.ts workflows.bundle.js
+
+# For docker-compose.yml: the simulator and the set-up of a local stack, with their development dependencies.
+FROM ${NODE} AS local
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund && npm cache clean --force
+COPY test/simulator test/simulator
+COPY deploy deploy
+USER 10001:10001
+ENTRYPOINT ["node"]
+
 FROM ${NODE}
 # Warnings about the stage of a Node feature are for those who develop it.
-ENV NODE_ENV=production NODE_NO_WARNINGS=1
+ENV NODE_ENV=production NODE_NO_WARNINGS=1 PROXY_OPERATOR_WORKFLOW_BUNDLE=/app/workflows.bundle.js
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
+COPY --from=bundle /app/workflows.bundle.js ./
 COPY package.json LICENSE ./
 COPY api api
 COPY workflows workflows

@@ -30,9 +30,12 @@ export interface KubernetesFiles {
 
 const systemNamespace = 'egress-proxies-operator-system';
 
-/** Writes tokens, keys and a kubeconfig file per user, and says where they are. */
-export function writeKubernetesFiles(plan: KubernetesPlan): KubernetesFiles {
-  const url = `https://127.0.0.1:${plan.apiserverPort}`;
+/** Writes tokens, keys and a kubeconfig file per user, and says where they are. `host` is in the API server's certificate. */
+export function writeKubernetesFiles(
+  plan: Pick<KubernetesPlan, 'folder' | 'apiserverPort'>,
+  host = '127.0.0.1',
+): KubernetesFiles {
+  const url = `https://${host}:${plan.apiserverPort}`;
   const caFile = join(plan.folder, 'apiserver', 'apiserver.crt');
   const tokens = {
     admin: randomBytes(24).toString('hex'),

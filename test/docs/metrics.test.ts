@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { parse } from 'yaml';
+import { z } from 'zod';
 import { createControllerMetrics } from '../../controller/metrics.ts';
 import { createWorkerMetrics } from '../../worker/metrics.ts';
 import { groupsIn, pages, read, rowsOf, sectionOf } from '../support/pages.ts';
@@ -71,4 +74,35 @@ test('every metric that a page names exists', () => {
     named.filter((name) => !known.has(name)),
     [],
   );
+});
+
+const alertRules = z.object({
+  groups: z.array(z.object({ rules: z.array(z.object({ alert: z.string(), expr: z.string() })) })),
+});
+const dashboard = z.object({
+  panels: z.array(z.object({ targets: z.array(z.object({ expr: z.string() })) })),
+});
+
+function monitoring(file: string): string {
+  return readFileSync(new URL(`../../deploy/monitoring/${file}`, import.meta.url), 'utf8');
+}
+
+test('alerts and dashboard ask only for metrics that exist, by labels that they have', () => {
+  const { groups } = alertRules.parse(parse(monitoring('alerts.yaml')));
+  const { panels } = dashboard.parse(JSON.parse(monitoring('dashboard.json')));
+  const queries = [
+    ...groups.flatMap(({ rules }) => rules.map(({ expr }) => expr)),
+    ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+  ];
+  assert.ok(queries.length > 15);
+  for (const query of queries) {
+    const [name = ''] = /proxy_operator_[a-z_]+?(?=(_bucket|_count)?\b)/.exec(query) ?? [];
+    const metric = real.find((known) => known.name === name);
+    assert.ok(metric, query);
+    const grouped = groupsIn([query], /\bby \(([^)]*)\)/g).flatMap((list) => list.split(/, */));
+    const selected = groupsIn([query], /[{,] *([a-z_]+) *=~?/g);
+    // `le` is the label that a histogram's buckets have of themselves.
+    const known = new Set([...metric.labels.split(', '), 'le']);
+    assert.deepEqual([...grouped, ...selected].filter((label) => !known.has(label)), [], query); // prettier-ignore
+  }
 });

@@ -101,7 +101,7 @@ export const errorClasses: Section = {
         'the option is set again and the VM runs on: it takes effect with its next start',
         'design §7, deliberate changes',
         testsIn(
-          'test/workflows/repair.test.ts',
+          'test/workflows/observed.test.ts',
           'sets tag and agent option again and leaves the VM running',
         ),
         testsIn('test/steps/power.test.ts', 'says that the agent option is off'),

@@ -3,6 +3,7 @@ import { aboutFurtherGaps } from './knownGapsFurther.ts';
 
 const allocate = 'test/steps/allocateVmid.test.ts';
 const repair = 'test/workflows/repair.test.ts';
+const observed = 'test/workflows/observed.test.ts';
 const seeds = 'test/workflows/seedsEverywhere.test.ts';
 
 /** *Known gaps*, lines 571 to 637 of the page. */
@@ -106,7 +107,7 @@ export const knownGaps: Section = {
       proof: changed(
         'it is repaired',
         'design §7, deliberate changes',
-        testsIn(repair, 'sets tag and agent option again and leaves the VM running'),
+        testsIn(observed, 'sets tag and agent option again and leaves the VM running'),
         testsIn(
           'test/system/repair.test.ts',
           'gets tag and agent option back, and is not restarted for it',
@@ -153,7 +154,7 @@ export const knownGaps: Section = {
       statement:
         'A node that stops answering makes looks and removals of its VMs wait; they are never taken for gone',
       proof: proven(
-        testsIn(repair, 'only reports a node that does not answer, and goes on when it is back'),
+        testsIn(observed, 'only reports a node that does not answer, and goes on when it is back'),
         testsIn(
           'test/steps/removalStates.test.ts',
           'on a node that does not answer: waited for, and removed when the node is back',

@@ -1,0 +1,36 @@
+/**
+ * First container of docker-compose.yml: makes the keys, tokens, kubeconfigs and certificates that the others share, in
+ * the volume given as its argument. A volume that has them already is left as it is.
+ */
+import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeKubernetesFiles } from '../dev/kubernetes.ts';
+import { printLine, runProgram, UserError } from '../dev/program.ts';
+import { initSimulator, providersConfigText } from '../dev/simulator.ts';
+
+/** User of the operator's image. */
+const operatorUser = 10_001;
+/** In the certificate that kube-apiserver makes for itself. */
+const apiserverHost = 'kubernetes';
+/** Worker and simulator share one network, where the simulated VMs have their addresses. */
+const simulatorUrl = 'https://127.0.0.1:8006';
+
+runProgram(async (signal) => {
+  const [folder] = process.argv.slice(2);
+  if (folder === undefined) throw new UserError('Usage: node deploy/compose/init.ts <folder>');
+  const done = join(folder, 'providers.yaml');
+  if (existsSync(done)) {
+    printLine(`${folder} is set up already`);
+    return 0;
+  }
+  const kubernetes = join(folder, 'kubernetes');
+  mkdirSync(join(kubernetes, 'apiserver'), { recursive: true });
+  writeKubernetesFiles({ folder: kubernetes, apiserverPort: 6443 }, apiserverHost);
+  const simulator = await initSimulator(join(folder, 'simulator'), signal);
+  writeFileSync(done, providersConfigText(simulatorUrl, simulator));
+  for (const entry of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    chownSync(join(folder, entry), operatorUser, operatorUser);
+  }
+  printLine(`${folder} is set up`);
+  return 0;
+});
