@@ -83,7 +83,10 @@ export function createDependencies(options: DependencyOptions): Dependencies {
       metrics.onRequest(seen);
     },
   });
-  const records = new KubernetesProxyRecords(kubernetes, log);
+  const now = (): Date => new Date();
+  const records = new KubernetesProxyRecords(kubernetes, log, now, (seconds) => {
+    metrics.onFirstReady(seconds);
+  });
   const deps: StepDeps = {
     providers: clients,
     kubernetes: records,

@@ -10,10 +10,15 @@ export interface WorkerMetrics extends StepObserver {
   /** What a round of the collection found; `null`: the provider is gone. */
   onOrphans(provider: string, counts: Record<string, number> | null): void;
   onRequest(seen: RequestSeen): void;
+  /** A Proxy was Ready for the first time, so long after its creation. */
+  onFirstReady(seconds: number): void;
 }
 
 /** Steps take from milliseconds (a read) to ten minutes (a clone). */
 const stepBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+
+/** From a second (an External Proxy) to an hour (a large template, a queue of clones). */
+const readyBuckets = [1, 5, 10, 20, 30, 60, 120, 180, 300, 600, 1_200, 3_600];
 
 /** What metrics are read from when they are asked for. */
 export interface MetricSources {
@@ -45,6 +50,12 @@ export function createWorkerMetrics(sources: MetricSources): WorkerMetrics {
     labelNames: ['step'],
     registers: [registry],
   });
+  const timeToReady = new Histogram({
+    name: 'proxy_operator_time_to_ready_seconds',
+    help: 'From the creation of a Proxy until it was Ready for the first time.',
+    buckets: readyBuckets,
+    registers: [registry],
+  });
   const valid = new Gauge({
     name: 'proxy_operator_config_valid',
     help: '1 while the providers config as it is now is in force.',
@@ -73,6 +84,9 @@ export function createWorkerMetrics(sources: MetricSources): WorkerMetrics {
   return {
     registry,
     onOrphans: orphans,
+    onFirstReady: (seconds) => {
+      timeToReady.observe(seconds);
+    },
     onRequest: ({ provider, method, outcome }) => {
       requests.inc({ provider, method, outcome });
     },

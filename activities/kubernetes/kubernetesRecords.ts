@@ -20,6 +20,7 @@ const stored = z.looseObject({
   metadata: z.looseObject({
     uid: z.string(),
     resourceVersion: z.string(),
+    creationTimestamp: z.string().optional(),
     deletionTimestamp: z.string().optional(),
     finalizers: z.array(z.string()).default([]),
   }),
@@ -41,11 +42,19 @@ export class KubernetesProxyRecords implements ProxyRecords {
   readonly #client: KubernetesClient;
   readonly #log: Logger;
   readonly #now: () => Date;
+  readonly #onFirstReady: (seconds: number) => void;
 
-  constructor(client: KubernetesClient, log: Logger, now: () => Date = () => new Date()) {
+  /** `onFirstReady` is told how long a Proxy took from its creation until it was Ready for the first time. */
+  constructor(
+    client: KubernetesClient,
+    log: Logger,
+    now: () => Date = () => new Date(),
+    onFirstReady: (seconds: number) => void = () => undefined,
+  ) {
     this.#client = client;
     this.#log = log;
     this.#now = now;
+    this.#onFirstReady = onFirstReady;
   }
 
   async get(ref: ProxyRef): Promise<Proxy | null> {
@@ -88,10 +97,16 @@ export class KubernetesProxyRecords implements ProxyRecords {
   }
 
   async publishStatus(ref: ProxyRef, status: ProxyStatus): Promise<boolean> {
-    const outcome = await this.#write(ref, '/status', (object) => {
-      const patch = statusPatch(object.status ?? {}, status, this.#now());
+    let readyForTheFirstTime: string | null = null;
+    const outcome = await this.#write(ref, '/status', ({ metadata, status: before }) => {
+      const first = status.everReady && before?.['everReady'] !== true;
+      readyForTheFirstTime = first ? (metadata.creationTimestamp ?? null) : null;
+      const patch = statusPatch(before ?? {}, status, this.#now());
       return patch === null ? null : { status: patch };
     });
+    if (outcome === 'written' && readyForTheFirstTime !== null) {
+      this.#onFirstReady((this.#now().getTime() - Date.parse(readyForTheFirstTime)) / 1_000);
+    }
     return outcome !== 'gone';
   }
 

@@ -55,6 +55,20 @@ describe('KubernetesProxyRecords', () => {
     await assert.rejects(records.get(ref), /custom resource definitions/);
   });
 
+  it('tells once how long a Proxy took to be Ready for the first time', async () => {
+    const told: number[] = [];
+    const now = new Date('2026-11-29T12:01:30Z');
+    const tell = (seconds: number): number => told.push(seconds);
+    records = new KubernetesProxyRecords(client, log, () => now, tell);
+    const metadata = { creationTimestamp: '2026-11-29T12:00:00Z' };
+    const { uid } = server.put('p1', {}, metadata).metadata;
+    const ref = { namespace: 'egress', name: 'p1', uid };
+    await records.publishStatus(ref, aStatus({ everReady: false }));
+    await records.publishStatus(ref, aStatus({ everReady: true }));
+    await records.publishStatus(ref, aStatus({ everReady: true, phase: 'Running' }));
+    assert.deepEqual(told, [90]);
+  });
+
   it('adds its finalizer beside others, once', async () => {
     const ref = proxy('p1', ['example.org/other']);
     await records.addFinalizer(ref);
