@@ -129,7 +129,8 @@ describe('a change of what is wanted', () => {
     world.before('pollAgent', silent.enter);
     await tellStory(world, async (story) => {
       await story.until(silent.reached, 'the agent being asked');
-      const told = 'VM 100000 on pv1-1 has started, waiting for its guest agent to tell the address';
+      const told =
+        'VM 100000 on pv1-1 has started, waiting for its guest agent to tell the address';
       await story.until(() => world.status?.message === told, 'the wait told');
       await story.deleted();
       assert.equal((await story.handle.result()).outcome, 'Deleted');
