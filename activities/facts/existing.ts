@@ -10,6 +10,7 @@ import type {
   AllocateVmidResult,
   ExistingVm,
 } from '../../workflows/contract/steps.ts';
+import { requireLeftoverPlace } from './census.ts';
 import { proveListing, requireOnline } from './cluster.ts';
 import { lockHolder } from './locks.ts';
 import { claimOf, ownershipOf, readConfig, readStatus, vmAt } from './vms.ts';
@@ -17,7 +18,8 @@ import { claimOf, ownershipOf, readConfig, readStatus, vmAt } from './vms.ts';
 /**
  * Name and mark decide whether a VM is ours, as everywhere; a VM under our name that is not ours is Permanent
  * `OwnershipConflict`, and left alone. `gone` only from a listing with proven rights. Throws Transient `Unreachable` with
- * the node when that does not answer, `WaitingForLock` while a task makes or ends the VM.
+ * the node when that does not answer, `WaitingForLock` while a task makes or ends the VM, `VmLeftover` for a dead lock
+ * where no more VMIDs of the provider may be given up.
  */
 export async function lookAtExisting(
   deps: StepDeps,
@@ -40,6 +42,7 @@ export async function lookAtExisting(
       requireOnline(nodes, row.node, `where VM ${row.vmid} is listed`);
     }
     const found = await lookAt(deps, api, row, input);
+    if (found?.kind === 'stuck') await requireLeftoverPlace(deps, plan.provider, found);
     if (found !== null) return found;
   }
   await proveListing(deps, api, plan.provider, '/vms');

@@ -8,6 +8,7 @@ import { stopVm } from '../../activities/stopVm.ts';
 import type { AllocateVmidInput, MendVmInput } from '../../workflows/contract/steps.ts';
 import type { Vm } from '../simulator/cluster.ts';
 import { powerOn } from '../simulator/power.ts';
+import { aWatchedProxy } from '../support/aWatchedProxy.ts';
 import { stepFixture } from '../support/stepFixture.ts';
 import { expectReason, seedOf, withSteps, type StepRig } from '../support/stepHarness.ts';
 
@@ -113,6 +114,19 @@ describe('a fresh look at a VM that served', () => {
       const found = await rig.run(allocateVmid, looking(rig));
       assert.ok(found.kind === 'stuck');
       assert.match(found.remedy, /qm unlock/);
+    }));
+
+  it('gives up no VMID for a dead lock when three of the provider were given up already', () =>
+    withSteps(async (rig) => {
+      rig.place({ config: { lock: 'suspending' } });
+      for (const n of [1, 2, 3]) {
+        const proxy = aWatchedProxy(n);
+        const left = { provider: 'pve', vmid: 100_050 + n, node: 'pve1', upid: '', reason: 'lock' };
+        rig.records.put({ ...proxy, status: { ...proxy.status, leftovers: [left] } });
+      }
+      const error = expectReason(await rig.refusal(allocateVmid, looking(rig)), 'VmLeftover');
+      assert.equal(error.errorClass, 'Transient');
+      assert.match(error.message, /qm unlock/);
     }));
 });
 
