@@ -50,10 +50,11 @@ export function remembered(last: unknown, provider: string, nowMs: number): Coll
   return { ...fresh, ...last, provider, at: fresh.at, problem: null };
 }
 
-/** `<node> <file>` of the seeds that are examined in this round. */
+/** `<node> <file>` of the seeds that are examined in this round, those first that were not for longest. */
 export function dueSeeds({ seeds, graceMs }: CollectionReport, nowMs: number): string[] {
   return seeds
     .filter(({ firstSeenMs }) => nowMs - firstSeenMs >= graceMs)
+    .toSorted((one, other) => (one.examinedAtMs ?? 0) - (other.examinedAtMs ?? 0))
     .slice(0, maxSeedsPerRound)
     .map(seedKey);
 }
@@ -199,7 +200,9 @@ function rememberVm(before: CollectionReport, vm: OrphanVm, nowMs: number): Reme
 
 function rememberSeed(before: CollectionReport, seed: OrphanSeed, nowMs: number): RememberedSeed {
   const key = seedKey(seed);
-  return { ...seed, ...again(before.seeds.find((known) => seedKey(known) === key), nowMs) }; // prettier-ignore
+  const known = before.seeds.find((candidate) => seedKey(candidate) === key);
+  const examinedAtMs = seed.examined ? nowMs : (known?.examinedAtMs ?? 0);
+  return { ...seed, ...again(known, nowMs), examinedAtMs };
 }
 
 function again(known: Remembered | undefined, nowMs: number): Remembered {

@@ -16,6 +16,7 @@ import {
   knownVmids,
   mayClear,
   remembered,
+  seedKey,
   type Judgement,
 } from '../../workflows/orphans.ts';
 
@@ -293,6 +294,26 @@ describe('an orphan seed', () => {
     const { report } = rounds({ atMinute: 0, seeds });
     assert.deepEqual(dueSeeds(report, start + 29 * minute), []);
     assert.deepEqual(dueSeeds(report, start + 30 * minute), [`pve1 ${seeds[0]?.file}`]);
+  });
+
+  it('is examined in its turn, also when twenty before it are held for ever', () => {
+    const many = Array.from({ length: 25 }, (_, index) => seed(`s${index}`));
+    let { report } = rounds({
+      atMinute: 0,
+      seeds: many.map((one) => ({ ...one, examined: false })),
+    });
+    const examined = new Set<string>();
+    for (const atMinute of [40, 45]) {
+      const due = dueSeeds(report, start + atMinute * minute);
+      assert.equal(due.length, 20);
+      for (const key of due) examined.add(key);
+      const seeds = many.map((one) => {
+        const asked = due.includes(seedKey(one));
+        return { ...one, examined: asked, heldBy: asked ? 'VM 300 on pve1 names it' : null };
+      });
+      report = round(report, { atMinute, seeds }).report;
+    }
+    assert.equal(examined.size, 25);
   });
 
   it('on two nodes is two seeds', () => {

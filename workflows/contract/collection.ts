@@ -94,7 +94,10 @@ export interface RememberedVm extends Remembered, OrphanVm {
   /** A person has confirmed an alarm that named it. */
   confirmed: boolean;
 }
-export interface RememberedSeed extends Remembered, OrphanSeed {}
+export interface RememberedSeed extends Remembered, OrphanSeed {
+  /** When it was last `examined` (epoch ms); 0 or absent: never. */
+  examinedAtMs?: number;
+}
 
 /** Nothing is collected until `confirmAbsence` names the id, or what raised it is over (design §7). */
 export interface CollectionAlarm {
