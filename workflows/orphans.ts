@@ -172,8 +172,9 @@ function alarmOf(
     return standing;
   }
   const known = standing !== null && vmids.length > 0;
-  if (!known && !isMass(vmids.length, managed)) return null;
-  const message = `${vmids.length} of ${managed} VMs of the operator have no Proxy: ${shortList(vmids)}`;
+  const others = managed - seen.filter((vm) => vm.kept === null && vm.confirmed).length;
+  if (!known && !isMass(vmids.length, others)) return null;
+  const message = `${vmids.length} of ${others} VMs of the operator have no Proxy: ${shortList(vmids)}`;
   return { id: `orphans-${stamp(nowMs)}`, kind: 'MassAbsence', message, vmids };
 }
 

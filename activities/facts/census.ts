@@ -39,18 +39,15 @@ export async function takeCensus(
     if (orphan !== null) orphans.push(orphan);
   }
   const leftovers = await settledLeftovers(deps, context, api, provider, rows, survey);
-  const counts = {
-    vms: rows.length,
-    candidates: candidates.length,
-    managed: named.length,
-    skipped,
-  };
+  const removable = orphans.filter(({ kept }) => kept === null).length;
+  const managed = named.length - candidates.length + removable;
+  const counts = { vms: rows.length, candidates: candidates.length, managed, skipped };
   context.log.debug({ ...counts, orphans: orphans.length }, 'proxmox vms listed');
   const settings = settingsOf(deps, provider);
   const confirmed = alarm?.id === settings.confirmAbsence;
   return {
     settings,
-    managed: named.length,
+    managed,
     orphans,
     leftovers,
     listVersion: survey.version,

@@ -34,7 +34,7 @@ function withLeftovers(rig: StepRig, vmids: number[], uid = rig.ref.uid, name = 
 }
 
 describe('listManagedVms without a Proxy', () => {
-  it('finds the VMs of ours whose UID no Proxy has, on every node, and counts all of ours', () =>
+  it('finds the VMs of ours whose UID no Proxy has, on every node, and counts them with those of Proxies', () =>
     withSteps(async (rig) => {
       rig.place();
       placeOrphan(rig, { node: 'pve2' });
@@ -94,6 +94,22 @@ describe('listManagedVms without a Proxy', () => {
       assert.match(orphans[0]?.kept ?? '', /protected/);
     }));
 
+  it('counts among ours neither what is to stay, nor what cannot be read, nor what is not ours', () =>
+    withSteps(async (rig) => {
+      rig.place();
+      const named = (digits: string): { name: string } => ({
+        name: nameOf(lostUid, { spec: digits }),
+      });
+      placeOrphan(rig, { config: { protection: '1' } });
+      placeOrphan(rig, { vmid: 301, node: 'pve2', config: named('777777') });
+      placeOrphan(rig, { vmid: 302, config: { ...named('888888'), description: 'made by hand' } });
+      placeOrphan(rig, { vmid: 303, config: named('999999') });
+      rig.simulator.setNode('pve2', { state: 'dead' });
+      const { orphans, managed } = await census(rig);
+      assert.deepEqual(orphans.map(({ vmid }) => vmid), [300, 303]); // prettier-ignore
+      assert.equal(managed, 2, 'the VM of the Proxy, and the orphan that may go');
+    }));
+
   it('keeps a VM whose mark names no Proxy', () =>
     withSteps(async (rig) => {
       placeOrphan(rig);
@@ -113,7 +129,7 @@ describe('listManagedVms without a Proxy', () => {
         orphans.map(({ vmid }) => vmid),
         [301],
       );
-      assert.equal(managed, 2);
+      assert.equal(managed, 1);
       const [skipped] = rig.lines.filter(({ msg }) => msg === 'skipping unreadable proxmox vm');
       const { vmid, node, reason } = skipped ?? {};
       assert.deepEqual([vmid, node, reason], [300, 'pve2', 'Unreachable']);

@@ -231,6 +231,19 @@ describe('many orphans at once', () => {
     const judged = rounds({ atMinute: 0, orphans: all }, { atMinute: 40, orphans: all });
     assert.deepEqual(gone(judged), [104]);
   });
+
+  it('are not fewer beside those that a person has spoken about', () => {
+    const first = Array.from({ length: 27 }, (_, index) => orphan(101 + index));
+    const held = rounds({ atMinute: 0, orphans: first, managed: 30 });
+    const confirmAbsence = held.report.alarm?.id ?? '';
+    const inForce = { settings: { confirmAbsence }, managed: 30 };
+    const confirmed = round(held.report, { atMinute: 5, orphans: first, ...inForce });
+    assert.equal(confirmed.report.alarm, null);
+    const all = [...first, ...[201, 202, 203].map((vmid) => orphan(vmid))];
+    const more = round(confirmed.report, { atMinute: 10, orphans: all, ...inForce });
+    assert.deepEqual(more.report.alarm?.vmids, [201, 202, 203]);
+    assert.match(more.report.alarm?.message ?? '', /^3 of 3 VMs/);
+  });
 });
 
 describe('a Kubernetes that went back in time', () => {
@@ -307,11 +320,11 @@ describe('an orphan seed', () => {
       const due = dueSeeds(report, start + atMinute * minute);
       assert.equal(due.length, 20);
       for (const key of due) examined.add(key);
-      const seeds = many.map((one) => {
+      const looked = many.map((one) => {
         const asked = due.includes(seedKey(one));
         return { ...one, examined: asked, heldBy: asked ? 'VM 300 on pve1 names it' : null };
       });
-      report = round(report, { atMinute, seeds }).report;
+      report = round(report, { atMinute, seeds: looked }).report;
     }
     assert.equal(examined.size, 25);
   });

@@ -34,7 +34,7 @@ export interface SettledLeftover {
 /** All VMs of ours on a provider, compared with the Proxies that were listed afterwards. */
 export interface Census {
   settings: CollectionSettings;
-  /** VMs of ours, orphans included. */
+  /** VMs of ours that have a Proxy, and orphans that may be removed. What stays whatever happens would hide a mass. */
   managed: number;
   orphans: OrphanVm[];
   leftovers: SettledLeftover[];
