@@ -244,7 +244,8 @@ function discardIncomplete(
   state.next = null;
 }
 
-function avoidedVmids(state: ProxyState): number[] {
+/** VMIDs that are not to be taken for the VM that is made: given up, on their way out, or serving. */
+export function avoidedVmids(state: ProxyState): number[] {
   const others = [
     ...state.leftovers.map((left) => left.vmid),
     ...state.removals.map((r) => r.vm.vmid),

@@ -6,7 +6,7 @@ import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
 import type { AllocateVmidResult, Plan } from './contract/steps.ts';
 import { finished, write } from './finished.ts';
 import { StepFailed, type Life } from './life.ts';
-import { awaitUpload, uploadOnce } from './provision.ts';
+import { avoidedVmids, awaitUpload, uploadOnce } from './provision.ts';
 import { addEvent, forgetHealth, type ProxyState, type Trouble } from './state.ts';
 import { latchedTrouble } from './trouble.ts';
 import type { StepInput } from './steps.ts';
@@ -57,7 +57,8 @@ async function look(
     ref: life.state.ref,
     plan: planOf(vm, deletionPolicy),
     recordedVmids: [vm.vmid],
-    avoidVmids: [],
+    // One of the same name that was given up or is on its way out is not the VM that is looked at.
+    avoidVmids: avoidedVmids(life.state).filter((vmid) => vmid !== vm.vmid),
     ownFreedVmids: [],
     recordedDiskKeys: {},
     existingOnly: true,

@@ -26,11 +26,11 @@ export async function lookAtExisting(
   context: StepContext,
   input: AllocateVmidInput,
 ): Promise<AllocateVmidResult> {
-  const { plan, ref, recordedVmids } = input;
+  const { plan, ref, recordedVmids, avoidVmids: avoid } = input;
   const api = deps.providers.api(plan.provider, context.call);
   const uidPrefix = ref.uid.slice(0, 8).toLowerCase();
   const [rows, nodes] = await Promise.all([api.listVms(), api.listNodes()]);
-  const wish = { uidPrefix, recorded: recordedVmids, probed: [], avoid: [] };
+  const wish = { uidPrefix, recorded: recordedVmids, probed: [], avoid };
   const matter = rowsThatMatter(rows, wish);
   // The one that is recorded is the one meant; another one counts only where that is none of ours.
   const sorted = matter.toSorted(

@@ -81,6 +81,13 @@ describe('a fresh look at a VM that served', () => {
       assert.deepEqual(await rig.run(allocateVmid, looking(rig)), { kind: 'gone', vmid: rig.vmid });
     }));
 
+  it('finds it gone although a VMID that was given up has its name', () =>
+    withSteps(async (rig) => {
+      rig.place({ config: { lock: 'suspending' } });
+      const input = { ...looking(rig), recordedVmids: [rig.vmid + 1], avoidVmids: [rig.vmid] };
+      assert.equal((await rig.run(allocateVmid, input)).kind, 'gone');
+    }));
+
   it('does not take it for gone without the right to see all VMs', () =>
     withSteps(
       async (rig) => {

@@ -35,6 +35,8 @@ export interface FakeVm {
   /** Its agent does not answer. */
   silent?: boolean;
   ioError?: boolean;
+  /** A lock whose task is dead. */
+  deadLock?: string;
   /** Times it was started. */
   starts?: number;
   /** Deletion policy its mark names. */
@@ -150,8 +152,8 @@ export class FakeWorld {
     throw ApplicationFailure.create({ type, message, nonRetryable: true, details: [facts] });
   }
 
-  private vmNamed(name: string): FakeVm | undefined {
-    return [...this.vms.values()].find((vm) => vm.name === name);
+  private vmNamed(name: string, avoid: readonly number[] = []): FakeVm | undefined {
+    return [...this.vms.values()].find((vm) => vm.name === name && !avoid.includes(vm.vmid));
   }
 
   private planFor(specHash: string, provider: string, deletionPolicy: DeletionPolicy): Plan {
@@ -201,8 +203,8 @@ export class FakeWorld {
         await this.enter('allocateVmid');
         const found = this.finds.shift();
         if (found) return found;
-        if (existingOnly === true) return this.lookAt(plan);
-        const mine = this.vmNamed(plan.vmName);
+        if (existingOnly === true) return this.lookAt(plan, avoidVmids);
+        const mine = this.vmNamed(plan.vmName, avoidVmids);
         if (mine) {
           const { vmid, power, configured: seedAttached } = mine;
           return { kind: 'ours', vmid, node: mine.node ?? 'pv1-1', power, seedAttached };
@@ -340,8 +342,11 @@ export class FakeWorld {
   }
 
   /** A fresh look at a VM that served, as facts/existing.ts promises it. */
-  private lookAt({ vmName, vmidMin, seedFile, isoStorage }: Plan): AllocateVmidResult {
-    const vm = this.vmNamed(vmName);
+  private lookAt(
+    { vmName, vmidMin, seedFile, isoStorage }: Plan,
+    avoid: readonly number[],
+  ): AllocateVmidResult {
+    const vm = this.vmNamed(vmName, avoid);
     if (!vm) return { kind: 'gone', vmid: vmidMin };
     const node = vm.node ?? 'pv1-1';
     if (this.deadNodes.has(node)) {
@@ -353,6 +358,9 @@ export class FakeWorld {
         nonRetryable: true,
         details: [facts],
       });
+    }
+    if (vm.deadLock !== undefined) {
+      return { kind: 'stuck', vmid: vm.vmid, node, lock: vm.deadLock, remedy: 'qm unlock' };
     }
     const listed = this.seeds.has(seedFile) ? 'listed' : 'missing';
     return {

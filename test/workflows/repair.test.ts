@@ -165,6 +165,27 @@ describe('a Proxy whose VM does not run, or is gone', () => {
     });
   });
 
+  it('makes a VM again that is gone, whatever holds the VMID that was given up before it', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until, health } = story;
+      await health(false);
+      await until(() => world.status?.phase === 'Running', 'unhealthy');
+      vm.deadLock = 'suspending';
+      await observed(story);
+      await until(() => world.status?.ip === '192.0.2.11', 'another VM');
+      await health(true, '192.0.2.11');
+      await until(() => world.status?.phase === 'Ready', 'Ready');
+      world.vms.delete(100_001);
+      world.takenVmids.add(100_001);
+      await observed(story);
+      await until(() => world.status?.ip === '192.0.2.12', 'made again');
+      assert.deepEqual(
+        world.status?.leftovers.map(({ vmid }) => vmid),
+        [100_000],
+      );
+    });
+  });
+
   it('only reports such a lock while the VM serves all the same', async () => {
     await onReady(async (story) => {
       const { world, until, skip } = story;
