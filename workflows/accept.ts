@@ -17,6 +17,7 @@ export function acceptClaim(state: ProxyState, claim: ClaimProxyResult): void {
   endCollection(state);
   state.desired = claim.desired;
   if (claim.deleting && !state.deleting) noteDeletion(state, claim.desired);
+  if (!claim.deleting && state.deleting) endDeletion(state, claim.desired);
   acceptAnnotations(state, claim.desired);
   if (before && isChanged(before, claim.desired)) specChanged(state, before, claim.desired);
   if (claim.desired.mode === 'External') acceptExternal(state, before, claim.desired);
@@ -28,6 +29,35 @@ function noteDeletion(state: ProxyState, { drainSeconds, paused }: DesiredProxy)
   const drained = state.serving ? `, its VM drains for ${drainSeconds} s` : '';
   const what = paused ? 'it is paused, so the deletion waits' : `it leaves the discovery API${drained}`; // prettier-ignore
   addEvent(state, 'Normal', 'Deleting', 'Delete', `the Proxy is being deleted: ${what}`);
+}
+
+/**
+ * The same object without its deletion: it was restored from a backup. What served is looked at and serves again, the
+ * VM that is wanted is taken up as it stands, and any other goes as one that was replaced.
+ */
+function endDeletion(state: ProxyState, { specHash }: DesiredProxy): void {
+  const removals = state.removals.splice(0);
+  Object.assign(state, {
+    deleting: false,
+    forced: false,
+    listedForDeletion: false,
+    removalTrouble: null,
+  });
+  for (const removal of removals) {
+    const { vm, purpose, destroyed } = removal;
+    const ofDeletion = purpose === 'deletion' || purpose === 'retain';
+    if (ofDeletion && !destroyed && vm.everReady && vm.ip !== null && !state.serving) {
+      state.serving = vm;
+      state.lookWanted = true;
+    } else if (ofDeletion && !destroyed && vm.specHash === specHash && !state.next) {
+      state.next = { ...vm, ip: null, startedAtMs: null };
+    } else {
+      const now = ofDeletion ? 'replacement' : purpose;
+      state.removals.push({ ...removal, purpose: now, trouble: null });
+    }
+  }
+  const message = 'the Proxy is not being deleted any more: what is left of it is taken up again';
+  addEvent(state, 'Warning', 'DeletionWithdrawn', 'Delete', message);
 }
 
 /** A Secret changes the wanted spec without a new generation. */

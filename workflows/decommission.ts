@@ -262,6 +262,7 @@ export async function listForDeletion(
     { ref: state.ref, provider },
     { provider, summary: `list the VMs of ${state.ref.namespace}/${state.ref.name}` },
   );
+  if (!state.deleting) return;
   // Which of them was the one that served is not known any more, so `Retain` keeps them all.
   const kept = deletionPolicy === 'Retain' && state.everReady;
   for (const found of vms) {

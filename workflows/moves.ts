@@ -135,6 +135,8 @@ function reclaim(state: ProxyState, vmid: number): void {
 async function beginDeletion(life: Life, desired: DesiredProxy): Promise<void> {
   const { state } = life;
   await life.published();
+  // The object was restored meanwhile.
+  if (!state.deleting) return;
   const { serving, next } = state;
   state.serving = null;
   state.next = null;

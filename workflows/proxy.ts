@@ -149,6 +149,9 @@ function noteTrouble(
   { step, failure, subject }: StepFailed,
   scope: CancellationScope,
 ): void {
+  if (!state.deleting && isOfDeletion(move)) return;
+  // The object was restored to before its deletion, perhaps: nobody tells that, so it is read.
+  if (state.deleting && failure.facts.reason === 'StillWanted') state.refreshWanted = true;
   const slot = troubleSlot(move);
   const cancelled = state.deleting || scope.consideredCancelled;
   if (slot !== 'removalTrouble' && cancelled) return;
@@ -162,6 +165,10 @@ function noteTrouble(
   }
   if (removal) removal.trouble = trouble;
   else state[slot] = trouble;
+}
+
+function isOfDeletion({ kind }: Move): boolean {
+  return kind === 'listForDeletion' || kind === 'release' || kind === 'forceRelease';
 }
 
 /** Where the trouble of a move stands; each removal has a place of its own. */

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { apiVersion, finalizer, kind, parseProxy, plural } from '../../api/proxy.ts';
 import type { Proxy } from '../../api/proxy.ts';
 import type { ProxyEvent, ProxyRef, ProxyStatus } from '../../workflows/contract/proxy.ts';
-import { ProviderError } from '../providerError.ts';
+import { ProviderError, transient } from '../providerError.ts';
 import type { KubernetesAnswer, KubernetesClient, KubernetesRequest } from './client.ts';
 import { component, sendEvent } from './events.ts';
 import type { Attempt } from './failure.ts';
@@ -88,11 +88,12 @@ export class KubernetesProxyRecords implements ProxyRecords {
   }
 
   async removeFinalizer(ref: ProxyRef): Promise<boolean> {
-    const outcome = await this.#write(ref, '', ({ metadata }) =>
-      metadata.finalizers.includes(finalizer)
+    const outcome = await this.#write(ref, '', ({ metadata }) => {
+      if (metadata.deletionTimestamp === undefined) throw notDeleted(ref);
+      return metadata.finalizers.includes(finalizer)
         ? { metadata: { finalizers: metadata.finalizers.filter((name) => name !== finalizer) } }
-        : null,
-    );
+        : null;
+    });
     return outcome !== 'gone';
   }
 
@@ -213,6 +214,11 @@ function pathOf(ref: ProxyRef): string {
 
 function describe(ref: ProxyRef): string {
   return `Proxy ${ref.namespace}/${ref.name}`;
+}
+
+function notDeleted(ref: ProxyRef): ProviderError {
+  const message = `${describe(ref)} (UID ${ref.uid}) keeps its finalizer: it is not being deleted`;
+  return transient('StillWanted', message, { goBack: true });
 }
 
 const missingObject = z.object({ details: z.object({ name: z.string() }) });

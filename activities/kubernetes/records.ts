@@ -7,7 +7,10 @@ export interface ProxyRecords {
   get(ref: ProxyRef): Promise<Proxy | null>;
   /** Adds our finalizer; no effect when it is there or the object is under deletion. Throws NotFound `ObjectGone`. */
   addFinalizer(ref: ProxyRef): Promise<void>;
-  /** Removes our finalizer; `false` when the object was already gone. */
+  /**
+   * Removes our finalizer; `false` when the object was already gone. Throws Transient `StillWanted` when the object is
+   * not under deletion: without the finalizer its VMs would be nobody's.
+   */
   removeFinalizer(ref: ProxyRef): Promise<boolean>;
   /** Replaces our part of the status; `false` when the object is gone. Sends nothing when nothing differs. */
   publishStatus(ref: ProxyRef, status: ProxyStatus): Promise<boolean>;

@@ -79,8 +79,18 @@ describe('KubernetesProxyRecords', () => {
 
   it('removes its finalizer and leaves the others', async () => {
     const ref = proxy('p1', [finalizer, 'example.org/other']);
+    server.remove('p1');
     assert.equal(await records.removeFinalizer(ref), true);
     assert.deepEqual(server.object('p1')?.metadata.finalizers, ['example.org/other']);
+  });
+
+  it('keeps its finalizer on an object that is not being deleted', async () => {
+    const ref = proxy('p1', [finalizer]);
+    const failure = await rejection(records.removeFinalizer(ref));
+    assert.equal(failure.errorClass, 'Transient');
+    assert.equal(failure.facts.reason, 'StillWanted');
+    assert.deepEqual(server.object('p1')?.metadata.finalizers, [finalizer]);
+    assert.equal(patches(), 0);
   });
 
   it('lets an object under deletion go', async () => {

@@ -86,6 +86,11 @@ export function objectRecords(ref: ProxyRef, spec: Record<string, unknown>): Obj
     removeFinalizer: () =>
       call('removeFinalizer', () => {
         if (object === null) return false;
+        if (object.metadata.deletionTimestamp === undefined) {
+          throw transient('StillWanted', `Proxy ${ref.name} is not being deleted`, {
+            goBack: true,
+          });
+        }
         const finalizers = object.metadata.finalizers.filter((name) => name !== finalizer);
         update({ metadata: { finalizers } });
         return true;
