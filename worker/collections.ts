@@ -18,10 +18,14 @@ import {
   type ProxyWorkflowInput,
 } from '../workflows/contract/messages.ts';
 
-/** Makes the Schedule of a provider where there is none; one that is paused stays so. */
+/** Note of a Schedule that `restCollection` paused, by which `ensureCollection` knows it. */
+const restNote = 'No worker serves the provider; the collection goes on when one does.';
+
+/** Makes the Schedule of a provider where there is none, and wakes one that rests; one that a person paused stays so. */
 export async function ensureCollection(client: Client, provider: string): Promise<void> {
   const input: CollectOrphansInput = { provider };
   const scheduleId = collectScheduleId(provider);
+  const note = `Collects VMs and seeds of provider ${provider} whose Proxy is gone. Pause it to stop that; docs/operations.md.`;
   try {
     await client.schedule.create({
       scheduleId,
@@ -36,19 +40,25 @@ export async function ensureCollection(client: Client, provider: string): Promis
         args: [input],
         staticSummary: `collects orphans of provider ${provider}`,
       },
-      state: {
-        note: `Collects VMs and seeds of provider ${provider} whose Proxy is gone. Pause it to stop that; docs/operations.md.`,
-      },
+      state: { note },
     });
   } catch (error) {
     if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+    const schedule = client.schedule.getHandle(scheduleId);
+    const { state } = await schedule.describe();
+    if (state.paused && state.note === restNote) await schedule.unpause(note);
   }
 }
 
-/** Removes the Schedule of a provider; no failure when there is none. A round under way ends by itself. */
-export async function dropCollection(client: Client, provider: string): Promise<void> {
+/**
+ * Pauses the Schedule of a provider that nobody serves; no failure when there is none. It is not removed: the last result
+ * of its rounds is where an alarm stands. A round under way ends by itself.
+ */
+export async function restCollection(client: Client, provider: string): Promise<void> {
+  const schedule = client.schedule.getHandle(collectScheduleId(provider));
   try {
-    await client.schedule.getHandle(collectScheduleId(provider)).delete();
+    const { state } = await schedule.describe();
+    if (!state.paused) await schedule.pause(restNote);
   } catch (error) {
     if (!(error instanceof ScheduleNotFoundError)) throw error;
   }

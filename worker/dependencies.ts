@@ -24,7 +24,7 @@ import type { WatchDeps } from '../activities/watchVms.ts';
 import { createProxmoxClients, type ProxmoxClients } from '../activities/proxmox/clients.ts';
 import type { WatchVmsInput } from '../workflows/contract/steps.ts';
 import { agentPollMs, runningPollMs, taskPoll } from '../workflows/contract/budgets.ts';
-import { dropCollection, orphanSender } from './collections.ts';
+import { orphanSender, restCollection } from './collections.ts';
 import type { ConfigFile } from './configFile.ts';
 import type { WorkerMetrics } from './metrics.ts';
 import { sharedProxies } from './sharedProxies.ts';
@@ -140,7 +140,7 @@ export function createDependencies(options: DependencyOptions): Dependencies {
         board: {
           show: showOrphans(kubernetes, log),
           count: (provider, counts) => metrics.onOrphans(provider, counts),
-          dropSchedule: (provider) => dropCollection(options.temporal, provider),
+          restSchedule: (provider) => restCollection(options.temporal, provider),
         },
       }),
       probeProxies: () => watchers.probeProxies(),

@@ -6,7 +6,7 @@ import type { HealthDeps, Installation } from '../activities/deps.ts';
 import type { KubernetesClient } from '../activities/kubernetes/client.ts';
 import { warnAboutSettings } from '../activities/proxmox/clients.ts';
 import { bundleWorkflows } from './bundle.ts';
-import { dropCollection } from './collections.ts';
+import { restCollection } from './collections.ts';
 import type { ConfigFile, ConfigNews } from './configFile.ts';
 import { createDependencies } from './dependencies.ts';
 import type { WorkerMetrics } from './metrics.ts';
@@ -63,8 +63,8 @@ export async function startWorker(options: OperatorWorkerOptions): Promise<Opera
     for (const name of queues.providers()) {
       if (wanted.has(name)) continue;
       await queues.stopProvider(name);
-      await dropCollection(temporal, name).catch((error: unknown) => {
-        log.warn({ provider: name, err: error }, 'Schedule not removed, it ends by itself');
+      await restCollection(temporal, name).catch((error: unknown) => {
+        log.warn({ provider: name, err: error }, 'Schedule not paused, it rests by itself');
       });
     }
     for (const name of wanted) await queues.startProvider(name, providerSteps);

@@ -3,7 +3,7 @@
  * run of its owner (`proxy-<uid>`), so that nothing else happens to it meanwhile; a seed without a VM is deleted here.
  */
 import { log, workflowInfo } from '@temporalio/workflow';
-import { defaultRequestBoundMs, orphansUnservedMs, waitBudgets } from './contract/budgets.ts';
+import { defaultRequestBoundMs, waitBudgets } from './contract/budgets.ts';
 import type {
   Census,
   CollectionReport,
@@ -21,6 +21,7 @@ import {
   mayClear,
   problemOf,
   remembered,
+  unservedOf,
   type Judgement,
 } from './orphans.ts';
 import { runStep, type StepCall } from './steps.ts';
@@ -74,13 +75,10 @@ function permanentFailure(error: unknown): StepFailure {
 
 /** Nothing was learnt, so nothing is forgotten either. */
 async function giveUp(before: CollectionReport, failure: StepFailure): Promise<CollectionReport> {
-  const nowMs = Date.now();
   const { reason } = failure.facts;
-  const unserved = reason === 'ProviderNotServed' || reason === 'ProviderUnknown';
-  const unservedSinceMs = unserved ? (before.unservedSinceMs ?? nowMs) : null;
+  const { unservedSinceMs, ended } = unservedOf(before, reason, Date.now());
   log.warn('orphans not looked for', { provider: before.provider, reason });
   const report = { ...before, problem: problemOf(failure), unservedSinceMs };
-  const ended = unservedSinceMs !== null && nowMs - unservedSinceMs >= orphansUnservedMs;
   await publish(report, [], ended);
   return report;
 }
@@ -163,12 +161,12 @@ async function publish(
   events: ReturnType<typeof newsOf>,
   ended: boolean,
 ): Promise<void> {
-  const { provider, vms, seeds, leftovers, alarm, problem } = report;
+  const { provider, vms, seeds, leftovers, alarm, problem, mode } = report;
   const counts = { vms: vms.length, seeds: seeds.length, leftovers: leftovers.length };
   try {
     await runStep(
       'publishOrphans',
-      { provider, ...counts, alarm, problem, events, ended },
+      { provider, ...counts, alarm, blind: mode === null, problem, events, ended },
       { ...callOf('', 0), summary: `show the orphans of ${provider}` },
     );
   } catch (error) {

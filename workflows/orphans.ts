@@ -11,6 +11,7 @@ import type {
   RememberedSeed,
   RememberedVm,
 } from './contract/collection.ts';
+import { orphansUnservedMs } from './contract/budgets.ts';
 import type { StepFailure } from './failures.ts';
 
 /** Seeds deleted in one round: each is a write and, before it, a request per VM. */
@@ -86,11 +87,12 @@ export function judge(
 ): Judgement {
   const { census } = found;
   const { settings, listVersion } = census;
-  const confirmed = before.alarm !== null && settings.confirmAbsence === before.alarm.id;
+  const raised = before.alarm ?? shownAlarmOf(before, census);
+  const confirmed = raised !== null && settings.confirmAbsence === raised.id;
   const seen = census.orphans.slice(0, maxRemembered).map((vm) => rememberVm(before, vm, nowMs));
-  if (confirmed) confirmAll(seen, before.alarm);
-  const standing = confirmed ? null : before.alarm;
-  const newest = confirmed && before.alarm?.kind === 'ClusterRolledBack' ? '0' : before.newestVersion; // prettier-ignore
+  if (confirmed) confirmAll(seen, raised);
+  const standing = confirmed ? null : raised;
+  const newest = confirmed && raised?.kind === 'ClusterRolledBack' ? '0' : before.newestVersion; // prettier-ignore
   const alarm = alarmOf(standing, newest, seen, census, nowMs);
   const held = holdOf(alarm, census);
   const vms = seen.map((vm) => ({ ...vm, outlook: outlookOf(vm, vm.kept, settings, held, nowMs) }));
@@ -118,6 +120,20 @@ export function judge(
     vms: vms.filter(({ outlook }) => outlook === goes),
     seeds: (seeds ?? []).filter(({ outlook }) => outlook === goes),
   };
+}
+
+/** `ended`: so long that the Schedule is to rest. What it remembers stays, so the time begins anew when it wakes. */
+export function unservedOf(
+  before: CollectionReport,
+  reason: StepFailure['facts']['reason'],
+  nowMs: number,
+): { unservedSinceMs: number | null; ended: boolean } {
+  if (reason !== 'ProviderNotServed' && reason !== 'ProviderUnknown') {
+    return { unservedSinceMs: null, ended: false };
+  }
+  const sinceMs = before.unservedSinceMs ?? nowMs;
+  const ended = nowMs - sinceMs >= orphansUnservedMs;
+  return { unservedSinceMs: ended ? null : sinceMs, ended };
 }
 
 /** A failure as the report of a round shows it. */
@@ -176,6 +192,17 @@ function alarmOf(
   if (!known && !isMass(vmids.length, others)) return null;
   const message = `${vmids.length} of ${others} VMs of the operator have no Proxy: ${shortList(vmids)}`;
   return { id: `orphans-${stamp(nowMs)}`, kind: 'MassAbsence', message, vmids };
+}
+
+/**
+ * The alarm that the ProviderHealth shows, for a round that remembers none before: the Schedule was deleted. Which VMs it
+ * was about is not known any more, so those that are orphans now get an alarm of their own.
+ */
+function shownAlarmOf({ mode }: CollectionReport, { shownAlarm }: Census): CollectionAlarm | null {
+  if (mode !== null || typeof shownAlarm !== 'string') return null;
+  const kind = shownAlarm.startsWith('rollback-') ? 'ClusterRolledBack' : 'MassAbsence';
+  const message = `raised by the rounds of a Schedule that was deleted since: ${kind}`;
+  return { id: shownAlarm, kind, message, vmids: [] };
 }
 
 function rolledBack(listVersion: string, newest: string, nowMs: number): CollectionAlarm {

@@ -12,7 +12,7 @@ import type {
   OrphanVm,
   SettledLeftover,
 } from '../../workflows/contract/collection.ts';
-import { proveRights } from './cluster.ts';
+import { lowestVmid, proveRights, seesVms } from './cluster.ts';
 
 /**
  * Complete but for nodes that do not answer, or an error: throws Transient `ListingIncomplete` without the rights,
@@ -28,6 +28,7 @@ export async function takeCensus(
   await proveRights(api, provider, '/vms');
   const survey = await deps.survey();
   const alarm = await deps.alarms.read(provider);
+  const shownAlarm = await deps.alarms.readCollection(provider);
   const named = rows.filter((row) => hasOurName(row, deps.installation));
   const candidates = named.filter((row) => !belongsTo(row.name, survey));
   const orphans: OrphanVm[] = [];
@@ -52,6 +53,7 @@ export async function takeCensus(
     leftovers,
     listVersion: survey.version,
     alarm: confirmed ? null : (alarm?.id ?? null),
+    shownAlarm,
   };
 }
 
@@ -137,11 +139,18 @@ async function settledLeftovers(
     for (const { vmid } of leftovers.filter((one) => one.provider === provider)) {
       const row = rows.find((candidate) => candidate.vmid === vmid);
       const state =
-        row === undefined ? 'gone' : await leftoverState(deps, context, api, row, owner.uid);
+        row === undefined
+          ? await absentState(api, vmid)
+          : await leftoverState(deps, context, api, row, owner.uid);
       if (state !== null) settled.push({ owner, vmid, state });
     }
   }
   return settled;
+}
+
+/** An ACL of its own may hide it: it is as it was then (`null`). */
+async function absentState(api: ProxmoxApi, vmid: number): Promise<'gone' | null> {
+  return vmid < lowestVmid || (await seesVms(api, `/vms/${vmid}`)) ? 'gone' : null;
 }
 
 /** `null`: as it was, or not to be read. A bare placeholder has no name, so nothing says that it is ours. */

@@ -16,11 +16,17 @@ export interface AbsenceAlarms {
   read(provider: string): Promise<AbsenceAlarm | null>;
   /** `null` ends it. Throws Transient `KubernetesUnavailable`. */
   write(provider: string, alarm: AbsenceAlarm | null): Promise<void>;
+  /** Id of the alarm of the collection, `status.orphans.alarm`. Throws Transient `KubernetesUnavailable`. */
+  readCollection(provider: string): Promise<string | null>;
 }
 
 const collection = `/apis/${group}/${version}/${providerHealthPlural}`;
 const stored = z.object({
   status: z.object({ alarm: absenceAlarmSchema.nullable().default(null) }).nullish(),
+});
+
+const collected = z.object({
+  status: z.object({ orphans: z.object({ alarm: z.string().nullish() }).nullish() }).nullish(),
 });
 
 /** Alarms in the `status.alarm` of the ProviderHealths. */
@@ -36,18 +42,27 @@ export function kubernetesAlarms(client: KubernetesClient): AbsenceAlarms {
     }
   }
 
+  /** `null` where there is no such object. */
+  async function bodyOf(provider: string): Promise<unknown> {
+    const attempt: Attempt = {
+      verb: 'get',
+      object: `ProviderHealth ${provider}`,
+      rule: 'providerhealths: get',
+    };
+    const answer = await ask(attempt, { method: 'GET', path: `${collection}/${provider}` });
+    if (answer.status === 404) return null;
+    if (answer.status !== 200) throw refused(attempt, answer);
+    return answer.body;
+  }
+
   return {
     read: async (provider) => {
-      const attempt: Attempt = {
-        verb: 'get',
-        object: `ProviderHealth ${provider}`,
-        rule: 'providerhealths: get',
-      };
-      const answer = await ask(attempt, { method: 'GET', path: `${collection}/${provider}` });
-      if (answer.status === 404) return null;
-      if (answer.status !== 200) throw refused(attempt, answer);
-      const parsed = stored.safeParse(answer.body);
+      const parsed = stored.safeParse(await bodyOf(provider));
       return parsed.success ? (parsed.data.status?.alarm ?? null) : null;
+    },
+    readCollection: async (provider) => {
+      const parsed = collected.safeParse(await bodyOf(provider));
+      return parsed.success ? (parsed.data.status?.orphans?.alarm ?? null) : null;
     },
     write: async (provider, alarm) => {
       const attempt: Attempt = {

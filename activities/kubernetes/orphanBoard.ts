@@ -14,8 +14,8 @@ export interface ShownOrphans {
   vms: number;
   seeds: number;
   leftovers: number;
-  /** Id of the alarm that holds everything up. */
-  alarm: string | null;
+  /** Id of the alarm that holds everything up; absent: what is shown stays. */
+  alarm?: string | null;
   /** The alarm, or why the last round could not look. */
   message: string;
   /** RFC 3339. */

@@ -168,6 +168,9 @@ describe('listManagedVms without a Proxy', () => {
       assert.equal(taken.alarm, 'absent-1');
       rig.configure({ confirmAbsence: 'absent-1' });
       assert.equal((await census(rig)).alarm, null, 'a person has confirmed it');
+      assert.equal(taken.shownAlarm, null);
+      rig.deps.alarms.readCollection = async (provider) => `rollback-of-${provider}`;
+      assert.equal((await census(rig)).shownAlarm, 'rollback-of-pve');
       const { mode, graceMs, confirmAbsence } = taken.settings;
       assert.deepEqual({ mode, graceMs, confirmAbsence }, { mode: 'report', graceMs: 300_000, confirmAbsence: 'absent-0' }); // prettier-ignore
     }));
@@ -181,6 +184,35 @@ describe('a leftover', () => {
       const states = (await census(rig)).leftovers.map(({ vmid, state }) => `${vmid} ${state}`);
       assert.deepEqual(states, ['310 gone', '311 gone']);
     }));
+
+  it('is not taken for gone while it is hidden by an ACL of its own', () =>
+    withSteps(
+      async (rig) => {
+        withLeftovers(rig, [310, 311]);
+        rig.place({ vmid: 310, config: { lock: 'clone' } });
+        assert.deepEqual((await census(rig)).leftovers, [
+          { owner: rig.ref, vmid: 311, state: 'gone' },
+        ]);
+      },
+      {
+        fixture: stepFixture({
+          acls: [
+            {
+              path: '/',
+              principal: 'proxy-operator@pve',
+              role: 'ProxyOperator',
+              propagate: true,
+            },
+            {
+              path: '/vms/310',
+              principal: 'proxy-operator@pve',
+              role: 'NoAccess',
+              propagate: true,
+            },
+          ],
+        }),
+      },
+    ));
 
   it('can be removed when it is ours and unlocked', () =>
     withSteps(async (rig) => {

@@ -59,7 +59,7 @@ describe('the steps that talk to Kubernetes only', () => {
       providers: { config: knownProvider, names: unused, api: unused },
       kubernetes: new KubernetesProxyRecords(kubernetes, log),
       survey: unused,
-      alarms: { read: unused, write: unused },
+      alarms: { read: unused, write: unused, readCollection: unused },
       installation: { id: 'i', hex: 'aaaaaa', also: [] },
       clock: { now: () => Date.now(), sleep: unused },
       pace: { taskMinMs: 1, taskMaxMs: 1, runningMs: 1, agentMs: 1, budgetScale: 1 },

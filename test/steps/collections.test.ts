@@ -74,6 +74,7 @@ describe('publishOrphans', () => {
     seeds: 1,
     leftovers: 0,
     alarm: null,
+    blind: false,
     problem: null,
     events: [],
     ended: false,
@@ -83,14 +84,14 @@ describe('publishOrphans', () => {
     shown: ShownOrphans | null;
     events: readonly ProxyEvent[];
     counts: Record<string, number> | null | undefined;
-    dropped: string[];
+    rested: string[];
   }
   function board(): Board {
     const made: Board = {
       shown: null,
       events: [],
       counts: undefined,
-      dropped: [],
+      rested: [],
       show: async (_provider, shown, events) => {
         made.shown = shown;
         made.events = events;
@@ -98,8 +99,8 @@ describe('publishOrphans', () => {
       count: (_provider, counts) => {
         made.counts = counts;
       },
-      dropSchedule: async (provider) => {
-        made.dropped.push(provider);
+      restSchedule: async (provider) => {
+        made.rested.push(provider);
       },
     };
     return made;
@@ -132,11 +133,20 @@ describe('publishOrphans', () => {
       assert.equal(seen.shown?.message, 'Unreachable: no connection');
     }));
 
+  it('leaves the alarm that is shown while no round has looked', () =>
+    withSteps(async (rig) => {
+      const seen = board();
+      await rig.run(publishOrphans(seen), { ...input, blind: true, problem: 'Unreachable: no' });
+      assert.ok(seen.shown && !('alarm' in seen.shown));
+      await rig.run(publishOrphans(seen), input);
+      assert.equal(seen.shown.alarm, null);
+    }));
+
   it('takes everything away with a provider that nobody serves', () =>
     withSteps(async (rig) => {
       const seen = board();
       await rig.run(publishOrphans(seen), { ...input, ended: true });
-      assert.deepEqual([seen.dropped, seen.counts, seen.shown], [['pve'], null, null]);
+      assert.deepEqual([seen.rested, seen.counts, seen.shown], [['pve'], null, null]);
     }));
 });
 

@@ -52,6 +52,7 @@ export class CollectWorld {
   leftovers: SettledLeftover[] = [];
   version = '1000';
   alarm: string | null = null;
+  shownAlarm: string | null = null;
   /** What the next listings fail with. */
   readonly problems: FailureFacts[] = [];
   /** Whether trying again cannot mend them. */
@@ -105,8 +106,9 @@ export class CollectWorld {
   }
 
   #census(): Census {
-    const { settings, managed, orphans, leftovers, version: listVersion, alarm } = this;
-    return { settings, managed, orphans, leftovers, listVersion, alarm };
+    const { settings, managed, orphans, leftovers, version: listVersion } = this;
+    const { alarm, shownAlarm } = this;
+    return { settings, managed, orphans, leftovers, listVersion, alarm, shownAlarm };
   }
 }
 

@@ -5,6 +5,7 @@ import type { AbsenceAlarm } from '../../api/providerHealth.ts';
 export function memoryAlarms(): AbsenceAlarms {
   const alarms = new Map<string, AbsenceAlarm>();
   return {
+    readCollection: () => Promise.resolve(null),
     read: (provider) => Promise.resolve(alarms.get(provider) ?? null),
     write: (provider, alarm) => {
       if (alarm === null) alarms.delete(provider);

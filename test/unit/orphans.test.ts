@@ -17,6 +17,7 @@ import {
   mayClear,
   remembered,
   seedKey,
+  unservedOf,
   type Judgement,
 } from '../../workflows/orphans.ts';
 
@@ -63,6 +64,7 @@ interface Round {
   version?: string;
   settings?: Partial<CollectionSettings>;
   alarm?: string | null;
+  shownAlarm?: string | null;
 }
 
 function round(before: CollectionReport, fields: Round): Judgement {
@@ -74,6 +76,7 @@ function round(before: CollectionReport, fields: Round): Judgement {
     leftovers: [],
     listVersion: fields.version ?? '1000',
     alarm: fields.alarm ?? null,
+    shownAlarm: fields.shownAlarm ?? null,
   };
   const seeds = { settings: inForce, orphans: fields.seeds ?? [], silentNodes: [] };
   return judge(before, { census, seeds }, start + fields.atMinute * minute);
@@ -274,6 +277,54 @@ describe('a Kubernetes that went back in time', () => {
 
   it('is told by numbers, not by letters', () => {
     assert.equal(rounds({ atMinute: 0, version: '999' }, { atMinute: 5, version: '1000' }).report.alarm, null); // prettier-ignore
+  });
+});
+
+describe('an alarm that is shown', () => {
+  const orphans = [orphan(101)];
+
+  it('holds up a collection whose Schedule was deleted, until it is confirmed', () => {
+    const shownAlarm = 'rollback-20261129T190000Z';
+    const held = rounds(
+      { atMinute: 0, orphans, shownAlarm },
+      { atMinute: 40, orphans, version: '2000' },
+    );
+    assert.deepEqual(gone(held), []);
+    assert.equal(held.report.alarm?.id, shownAlarm);
+    const settled = { confirmAbsence: shownAlarm };
+    assert.deepEqual(gone(round(held.report, { atMinute: 45, orphans, version: '2001', settings: settled })), [101]); // prettier-ignore
+  });
+
+  it('is raised anew over the orphans there are when it was about VMs, and over when there are none', () => {
+    const shownAlarm = 'orphans-20261129T190000Z';
+    const held = rounds({ atMinute: 0, orphans, shownAlarm }, { atMinute: 40, orphans });
+    assert.deepEqual([gone(held), held.report.alarm?.vmids], [[], [101]]);
+    assert.equal(rounds({ atMinute: 0, shownAlarm }).report.alarm, null);
+  });
+
+  it('says nothing to a round that remembers', () => {
+    const judged = rounds({ atMinute: 0 }, { atMinute: 5, shownAlarm: 'rollback-1' });
+    assert.equal(judged.report.alarm, null);
+  });
+});
+
+describe('a provider that nobody serves', () => {
+  const report = emptyReport('pve', start);
+  const unserved = 'ProviderNotServed';
+
+  it('lets its Schedule rest after ten minutes, which count anew when it wakes', () => {
+    const first = unservedOf(report, unserved, start);
+    assert.deepEqual(first, { unservedSinceMs: start, ended: false });
+    const since = { ...report, unservedSinceMs: start };
+    assert.equal(unservedOf(since, unserved, start + 9 * minute).ended, false);
+    const last = unservedOf(since, unserved, start + 10 * minute);
+    assert.deepEqual(last, { unservedSinceMs: null, ended: true });
+  });
+
+  it('is another thing than one that does not answer', () => {
+    const since = { ...report, unservedSinceMs: start };
+    const answer = unservedOf(since, 'Unreachable', start + 10 * minute);
+    assert.deepEqual(answer, { unservedSinceMs: null, ended: false });
   });
 });
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ScheduleOverlapPolicy } from '@temporalio/client';
-import { dropCollection, ensureCollection, orphanSender } from '../../worker/collections.ts';
+import { ensureCollection, orphanSender, restCollection } from '../../worker/collections.ts';
 import type { CollectionReport } from '../../workflows/contract/collection.ts';
 import { proxyWorkflowId } from '../../workflows/contract/messages.ts';
 import { CollectWorld, lostOwner, lostSeed, lostVm } from '../support/collectWorld.ts';
@@ -51,16 +51,18 @@ describe('the Schedule of a provider', () => {
     await withSchedule(new CollectWorld(), async ({ server: { client } }) => {
       const schedule = client.schedule.getHandle('gc-pve');
       await schedule.pause('looking at something');
+      await restCollection(client, 'pve');
       await ensureCollection(client, 'pve');
       const { state, policies, spec } = await schedule.describe();
       assert.equal(state.paused, true);
       assert.equal(policies.overlap, 'SKIP');
       assert.equal(spec.intervals?.length, 1);
       await schedule.unpause('done');
-      await dropCollection(client, 'pve');
-      await dropCollection(client, 'pve');
-      await assert.rejects(schedule.describe());
+      await restCollection(client, 'pve');
+      await restCollection(client, 'other');
+      assert.equal((await schedule.describe()).state.paused, true);
       await ensureCollection(client, 'pve');
+      assert.equal((await schedule.describe()).state.paused, false);
       assert.match((await schedule.describe()).state.note ?? '', /whose Proxy is gone/);
     });
   });
@@ -156,6 +158,38 @@ describe('a round', () => {
       world.version = '900';
       assert.equal((await round()).alarm?.kind, 'ClusterRolledBack');
       assert.equal((await round()).alarm?.kind, 'ClusterRolledBack');
+    });
+    assert.deepEqual(world.signals, []);
+  });
+
+  it('remembers an alarm over a time in which nobody served the provider', async () => {
+    const world = new CollectWorld();
+    world.orphans = [lostVm()];
+    await withSchedule(world, async ({ server: { client }, round }) => {
+      await round();
+      world.version = '900';
+      const { alarm } = await round();
+      await restCollection(client, 'pve');
+      await ensureCollection(client, 'pve');
+      world.version = '950';
+      const woken = await round();
+      assert.deepEqual(woken.alarm, alarm);
+      assert.equal(woken.newestVersion, '1000');
+    });
+    assert.deepEqual(world.signals, []);
+  });
+
+  it('holds up what the ProviderHealth says is held when its Schedule was deleted', async () => {
+    const world = new CollectWorld();
+    world.orphans = [lostVm()];
+    world.shownAlarm = 'rollback-20261129T190000Z';
+    await withSchedule(world, async ({ round }) => {
+      world.problems.push({ reason: 'Unreachable', scope: 'provider' });
+      await round();
+      assert.equal(world.published.at(-1)?.blind, true);
+      await round();
+      assert.equal((await round()).alarm?.id, world.shownAlarm);
+      assert.equal(world.published.at(-1)?.blind, false);
     });
     assert.deepEqual(world.signals, []);
   });

@@ -42,6 +42,8 @@ export interface Census {
   listVersion: string;
   /** An alarm of the observation that stands; nothing is collected meanwhile. */
   alarm: string | null;
+  /** Id of the alarm of the collection that the ProviderHealth shows, for a round that remembers nothing. */
+  shownAlarm?: string | null;
 }
 
 /** A seed of ours that belongs to no Proxy and no listed VM. */
@@ -133,9 +135,11 @@ export interface PublishOrphansInput {
   seeds: number;
   leftovers: number;
   alarm: CollectionAlarm | null;
+  /** Neither this round nor one it remembers could look: an alarm that is shown stays. */
+  blind: boolean;
   problem: string | null;
   /** What is new since the round before. */
   events: ProxyEvent[];
-  /** Nobody serves the provider any more: its Schedule goes. */
+  /** Nobody serves the provider any more: its Schedule is paused. */
   ended: boolean;
 }
