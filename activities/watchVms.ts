@@ -13,7 +13,7 @@ import { cloudInitNews } from './watch/cloudInitNews.ts';
 import { ConflictRounds } from './watch/conflictRounds.ts';
 import { Differences, type Listing } from './watch/differences.ts';
 import { MassAbsence } from './watch/massAbsence.ts';
-import { watchedVms, type WatchedVm } from './watch/watched.ts';
+import { leavingVms, watchedVms, type WatchedVm } from './watch/watched.ts';
 
 /** What `watchVms` needs beyond the other steps. */
 export interface WatchDeps {
@@ -126,12 +126,15 @@ async function startWatch(deps: WatchDeps, context: StepContext, provider: strin
     const proxies = watched.list();
     const vms = watchedVms(proxies, provider);
     agents.update(vms);
-    if (vms.length === 0 && absence.alarm() === null) return;
+    const leaving = leavingVms(proxies, provider);
+    const known = [...vms, ...leaving];
+    if (known.length === 0 && absence.alarm() === null) return;
     const api = deps.api(provider, context.call);
     const [rows, nodes] = [await api.listVms(), await api.listNodes()];
     const listing: Listing = { rows, nodes };
-    if (!(await isComplete(api, vms, listing))) return;
-    absence.take(vms, listing, steps.clock.now());
+    if (!(await isComplete(api, known, listing))) return;
+    const { confirmAbsence: confirmed } = steps.providers.config(provider).proxmox;
+    absence.take({ watched: vms, leaving }, listing, { nowMs: steps.clock.now(), confirmed });
     await publishAlarm();
     if (standing() !== null) return;
     for (const vm of differences.take(vms, listing, steps.clock.now())) {

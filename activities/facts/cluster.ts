@@ -18,7 +18,27 @@ export async function proveListing(
   await proveRights(api, provider, path);
 }
 
-/** The second half of that alone: for who does nothing about what is missing. */
+/**
+ * Throws Transient `ListingIncomplete` when the cluster has neither the VM's node nor one of the config: it is another
+ * cluster then, whose listing says nothing about this VM, whether or not the watch has raised its alarm yet.
+ */
+export async function proveCluster(
+  { providers }: StepDeps,
+  api: ProxmoxApi,
+  { provider, vmid, node }: { provider: string; vmid: number; node: string },
+): Promise<void> {
+  const known = new Set([node, ...providers.config(provider).proxmox.nodes]);
+  const nodes = await api.listNodes();
+  if (nodes.some((row) => known.has(row.node))) return;
+  const remedy = `check proxmox.url and proxmox.nodes of provider ${provider}`;
+  throw transient(
+    'ListingIncomplete',
+    `VM ${vmid} is not listed, but none of the known nodes (${[...known].slice(0, 5).join(', ')}) is in the cluster: is another cluster behind the URL? ${remedy}`,
+    { scope: 'provider', provider, remedy },
+  );
+}
+
+/** The second half of `proveListing` alone: for who does nothing about what is missing. */
 export async function proveRights(api: ProxmoxApi, provider: string, path: string): Promise<void> {
   const privileges = await api.getPermissions(path);
   if (privileges.has('VM.Audit')) return;

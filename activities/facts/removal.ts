@@ -8,7 +8,7 @@ import { ownedBy } from '../vm/orphan.ts';
 import { isTaskLock, powerOf, unlockRemedy } from '../vm/state.ts';
 import { identityFreshMs } from '../../workflows/contract/budgets.ts';
 import type { PowerState, StopVmInput } from '../../workflows/contract/steps.ts';
-import { proveListing } from './cluster.ts';
+import { proveCluster, proveListing } from './cluster.ts';
 import { lockHolder } from './locks.ts';
 import { isRunning } from './tasks.ts';
 import { claimOf, ownershipOf, readConfig, readStatus, vanished, vmAt } from './vms.ts';
@@ -37,9 +37,11 @@ export async function findRow(
   // Proxmox has no such VMID, so a status that was tampered with costs no request (cases.md 17 d).
   if (!Number.isSafeInteger(vm.vmid) || vm.vmid < lowestVmid) return null;
   const row = (await api.listVms()).find(({ vmid }) => vmid === vm.vmid);
-  if (row !== undefined) return row;
+  if (row !== undefined && row.name === vm.name) return row;
+  // Another's VM there proves as little as none, when it is another cluster's.
   await proveListing(deps, api, vm.provider, `/vms/${vm.vmid}`);
-  return null;
+  await proveCluster(deps, api, vm);
+  return row ?? null;
 }
 
 /**

@@ -8,8 +8,9 @@ import type { WatchedVm } from './watched.ts';
 const share = 0.1;
 
 /**
- * Keeps the alarm of one provider. Braking is the safe side, so one round is enough to raise it; it ends when
- * its VMs are back, or nobody speaks of them any more.
+ * Keeps the alarm of one provider. Braking is the safe side, so one round is enough to raise it. It ends when all its
+ * VMIDs are listed again; that their Proxies are deleted proves nothing. Once a person has confirmed it, it ends when no
+ * Proxy has one of its VMs any more.
  */
 export class MassAbsence {
   readonly #provider: string;
@@ -28,32 +29,51 @@ export class MassAbsence {
     return this.#alarm;
   }
 
-  /** Takes in a listing that is known to be complete. */
-  take(watched: readonly WatchedVm[], { rows, nodes }: Listing, nowMs: number): void {
+  /**
+   * Takes in a listing that is known to be complete. `leaving`: VMs of Proxies under deletion. That they are missing is
+   * what was asked for, unless the cluster has none of the known nodes.
+   */
+  take(
+    { watched, leaving }: { watched: readonly WatchedVm[]; leaving: readonly WatchedVm[] },
+    { rows, nodes }: Listing,
+    { nowMs, confirmed }: { nowMs: number; confirmed: string | null },
+  ): void {
     const listed = new Set(rows.map(({ vmid }) => vmid));
-    const missing = new Set(watched.map(({ vmid }) => vmid).filter((vmid) => !listed.has(vmid)));
+    const all = [...watched, ...leaving];
+    const foreign = isForeign(all, new Set(nodes.map(({ node }) => node)));
+    const counted = foreign ? all : watched;
+    const missing = new Set(counted.map(({ vmid }) => vmid).filter((vmid) => !listed.has(vmid)));
     const fresh = [...missing].filter((vmid) => !this.#missing.has(vmid));
     this.#missing = missing;
-    if (this.#alarm !== null && !this.#alarm.vmids.some((vmid) => missing.has(vmid))) {
-      this.#alarm = null;
+    const before = this.#alarm;
+    const open = before === null || before.id === confirmed ? [] : before.vmids;
+    if (before !== null && !foreign) {
+      const back = before.vmids.length > 0 && before.vmids.every((vmid) => listed.has(vmid));
+      const over = before.id === confirmed && !before.vmids.some((vmid) => missing.has(vmid));
+      if (back || over) this.#alarm = null;
     }
-    const cause = causeOf(watched, fresh, new Set(nodes.map(({ node }) => node)));
+    const cause = foreign ? foreignCause(all, fresh) : causeOf(watched, fresh);
     if (cause === null) return;
-    const vmids = [...missing].toSorted((a, b) => a - b);
+    // What an alarm that nobody confirmed names stays named, whether or not a Proxy still speaks of it.
+    const unseen = open.filter((vmid) => !listed.has(vmid));
+    const vmids = [...new Set([...missing, ...unseen])].toSorted((a, b) => a - b);
     this.#alarm = alarmOf(this.#provider, cause, vmids, nowMs);
   }
 }
 
-function causeOf(
-  watched: readonly WatchedVm[],
-  fresh: readonly number[],
-  nodes: ReadonlySet<string>,
-): string | null {
+/** Whether VMs are known, and none of their nodes. */
+function isForeign(known: readonly WatchedVm[], nodes: ReadonlySet<string>): boolean {
+  return known.length > 0 && !known.some(({ node }) => nodes.has(node));
+}
+
+function foreignCause(all: readonly WatchedVm[], fresh: readonly number[]): string | null {
   if (fresh.length === 0) return null;
-  if (!watched.some(({ node }) => nodes.has(node))) {
-    const known = [...new Set(watched.map(({ node }) => node))].slice(0, 5).join(', ');
-    return `none of the known nodes (${known}) is in the cluster: is another cluster behind the URL?`;
-  }
+  const known = [...new Set(all.map(({ node }) => node))].slice(0, 5).join(', ');
+  return `none of the known nodes (${known}) is in the cluster: is another cluster behind the URL?`;
+}
+
+function causeOf(watched: readonly WatchedVm[], fresh: readonly number[]): string | null {
+  if (fresh.length === 0) return null;
   const all = fresh.length >= 2 && fresh.length === watched.length;
   if (!all && fresh.length <= Math.max(1, watched.length * share)) return null;
   return `${fresh.length} of ${watched.length} VMs are missing from one listing`;

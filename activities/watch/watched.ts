@@ -19,12 +19,17 @@ export interface WatchedVm {
 
 /** VMs on this provider of Proxies that are not being deleted. */
 export function watchedVms(proxies: readonly Proxy[], provider: string): WatchedVm[] {
-  return proxies.flatMap((proxy) => watchedOf(proxy, provider));
+  return proxies.flatMap((proxy) => (isDeleting(proxy) ? [] : vmsOf(proxy, provider)));
 }
 
-function watchedOf(proxy: Proxy, provider: string): WatchedVm[] {
+/** VMs on this provider of Proxies under deletion: nobody is told of them, but they count for the alarm. */
+export function leavingVms(proxies: readonly Proxy[], provider: string): WatchedVm[] {
+  return proxies.flatMap((proxy) => (isDeleting(proxy) ? vmsOf(proxy, provider) : []));
+}
+
+function vmsOf(proxy: Proxy, provider: string): WatchedVm[] {
   const { metadata, spec, status } = proxy;
-  if (spec.mode !== 'Managed' || isDeleting(proxy)) return [];
+  if (spec.mode !== 'Managed') return [];
   const { vmid, node, vmName, ip, replacement } = status;
   const base = { workflowId: proxyWorkflowId(metadata.uid), proxy };
   const keyOf = (id: number): string => `${metadata.uid}|${id}`;

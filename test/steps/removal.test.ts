@@ -98,6 +98,22 @@ describe('stopVm and destroyVm', () => {
       }));
   }
 
+  for (const there of [false, true]) {
+    it(`call nothing gone in a cluster without a known node${there ? ', where another VM has the VMID' : ''}`, () =>
+      deleting(async (rig) => {
+        if (there) rig.place({ config: { name: 'web-1' } });
+        rig.configure({ nodes: ['lost1', 'lost2'] });
+        const elsewhere = removing(rig, { vm: rig.vmRef({ node: 'lost3' }) });
+        for (const step of [stopVm, destroyVm]) {
+          const error = expectReason(await rig.refusal(step, elsewhere), 'ListingIncomplete');
+          assert.match(error.message, /none of the known nodes \(lost3, lost1, lost2\)/);
+        }
+        // Its node may have left the cluster: one that is configured will do.
+        rig.configure({ nodes: ['pve1', 'lost2'] });
+        assert.deepEqual(await rig.run(stopVm, elsewhere), { kind: 'gone' });
+      }));
+  }
+
   it('call nothing gone on a listing without the right to see the VM', () =>
     deleting(
       async (rig) => {

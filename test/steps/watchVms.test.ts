@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Proxy } from '../../api/proxy.ts';
+import { stopVm } from '../../activities/stopVm.ts';
 import { watchVms } from '../../activities/watchVms.ts';
 import { waitBudgets } from '../../workflows/contract/budgets.ts';
 import type { Observed } from '../../workflows/contract/messages.ts';
@@ -8,6 +9,7 @@ import type { Vm } from '../simulator/cluster.ts';
 import { powerOff, powerOn } from '../simulator/power.ts';
 import { aWatchedProxy, type WatchedFields } from '../support/aWatchedProxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { removing } from '../support/removals.ts';
 import { stepFixture } from '../support/stepFixture.ts';
 import { hashOf, withSteps, type StepRig } from '../support/stepHarness.ts';
 
@@ -151,6 +153,38 @@ describe('watchVms', () => {
         proxies.map(workflowOf),
       );
     }, proxiesOf(2)));
+
+  it('keeps the alarm when the Proxies of the missing VMs are deleted, and a deletion waits for it', () =>
+    onWatch(async ({ rig, proxies, told, rounds }) => {
+      rig.simulator.cluster.vms.delete(100_001);
+      rig.simulator.cluster.vms.delete(100_002);
+      await eventually(async () => (await rig.deps.alarms.read('pve')) !== null);
+      proxies.splice(0, 2, aWatchedProxy(1, { phase: 'Deleting' }));
+      await rounds(4);
+      rig.records.markDeleting(rig.ref);
+      const error = await rig.refusal(stopVm, removing(rig));
+      assert.equal(error.facts.reason, 'MassAbsence');
+      assert.deepEqual(told, []);
+    }, proxiesOf(2)));
+
+  it('raises the alarm for Proxies under deletion when another cluster answers, and tells them nothing', () =>
+    onWatch(
+      async ({ rig, told, rounds }) => {
+        await eventually(async () => (await rig.deps.alarms.read('pve')) !== null);
+        await rounds(4);
+        assert.deepEqual(told, []);
+      },
+      () => [aWatchedProxy(1, { phase: 'Deleting', node: 'lost' })],
+    ));
+
+  it('raises no alarm for VMs that a deletion destroyed', () =>
+    onWatch(
+      async ({ rig, rounds }) => {
+        await rounds(4);
+        assert.equal(await rig.deps.alarms.read('pve'), null);
+      },
+      () => [1, 2, 3].map((n) => aWatchedProxy(n, { phase: 'Deleting' })),
+    ));
 
   it('ends the alarm when the VMs are back', () =>
     onWatch(async ({ rig, told }) => {
