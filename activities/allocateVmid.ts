@@ -1,7 +1,7 @@
 /** Finds the Proxy's VM, or the VMID and template for a new one. Changes nothing. */
 import type { Step } from './deps.ts';
 import { requireLeftoverPlace } from './facts/census.ts';
-import { proveListing } from './facts/cluster.ts';
+import { proveAbsence } from './facts/cluster.ts';
 import { lookAtExisting } from './facts/existing.ts';
 import { lockHolder } from './facts/locks.ts';
 import {
@@ -72,7 +72,7 @@ export const allocateVmid: Step<AllocateVmidInput, AllocateVmidResult> = async (
   if (settled !== null) return settled;
 
   if (recordedVmids.length > 0) refuseWhileUntold(view, plan, await api.tokenId());
-  await proveListing(deps, api, plan.provider, '/vms');
+  await proveAbsence(deps, api, plan.provider, view.rows, recordedVmids);
   const template = await readTemplate(api, view.rows, view.nodes, plan);
   if (vacant === null) throw exhausted(plan, probed.length);
   context.log.debug({ vmid: vacant, probed }, 'proxmox vmid chosen');

@@ -12,7 +12,7 @@ import type {
   OrphanVm,
   SettledLeftover,
 } from '../../workflows/contract/collection.ts';
-import { proveRights } from './cluster.ts';
+import { lowestVmid, proveRights, seesVms } from './cluster.ts';
 
 /**
  * Complete but for nodes that do not answer, or an error: throws Transient `ListingIncomplete` without the rights,
@@ -139,11 +139,18 @@ async function settledLeftovers(
     for (const { vmid } of leftovers.filter((one) => one.provider === provider)) {
       const row = rows.find((candidate) => candidate.vmid === vmid);
       const state =
-        row === undefined ? 'gone' : await leftoverState(deps, context, api, row, owner.uid);
+        row === undefined
+          ? await absentState(api, vmid)
+          : await leftoverState(deps, context, api, row, owner.uid);
       if (state !== null) settled.push({ owner, vmid, state });
     }
   }
   return settled;
+}
+
+/** An ACL of its own may hide it: it is as it was then (`null`). */
+async function absentState(api: ProxmoxApi, vmid: number): Promise<'gone' | null> {
+  return vmid < lowestVmid || (await seesVms(api, `/vms/${vmid}`)) ? 'gone' : null;
 }
 
 /** `null`: as it was, or not to be read. A bare placeholder has no name, so nothing says that it is ours. */

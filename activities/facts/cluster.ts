@@ -1,7 +1,10 @@
 /** What the cluster as a whole must be like before something is concluded from it. */
 import type { StepDeps } from '../deps.ts';
-import type { NodeRow, ProxmoxApi } from '../proxmox/api.ts';
+import type { NodeRow, ProxmoxApi, VmRow } from '../proxmox/api.ts';
 import { transient } from '../providerError.ts';
+
+const allVms = '/vms';
+export const lowestVmid = 100;
 
 /**
  * Throws Transient `MassAbsence` while that alarm of the provider stands and nobody has confirmed it: what is missing then
@@ -40,14 +43,38 @@ export async function proveCluster(
 
 /** The second half of `proveListing` alone: for who does nothing about what is missing. */
 export async function proveRights(api: ProxmoxApi, provider: string, path: string): Promise<void> {
-  const privileges = await api.getPermissions(path);
-  if (privileges.has('VM.Audit')) return;
-  const remedy = 'pveum role modify ProxyOperator --append 1 --privs "VM.Audit"';
+  if (await seesVms(api, path)) return;
+  const remedy = `pveum role modify ProxyOperator --append 1 --privs "VM.Audit", and see that no ACL on /vms or below takes it away (pveum acl list)`;
   throw transient(
     'ListingIncomplete',
-    `provider ${provider}: the token has no VM.Audit on ${path}, so VMs missing from the listing may exist; ${remedy}`,
+    `provider ${provider}: the token has no VM.Audit on ${path === allVms ? `${allVms} and below` : path}, so VMs missing from the listing may exist; ${remedy}`,
     { scope: 'provider', provider, remedy },
   );
+}
+
+/** A right on all VMs must propagate: one on `/vms` alone shows none of them (api-facts 5.26). */
+export async function seesVms(api: ProxmoxApi, path: string): Promise<boolean> {
+  const propagates = (await api.getPermissions(path)).get('VM.Audit');
+  return path === allVms ? propagates === true : propagates !== undefined;
+}
+
+/**
+ * For «none of ours is listed»: the right on all VMs, and on each of `vmids` that is not listed, since an ACL of its own
+ * may hide a VM. Throws as `proveListing`.
+ */
+export async function proveAbsence(
+  deps: StepDeps,
+  api: ProxmoxApi,
+  provider: string,
+  rows: readonly VmRow[],
+  vmids: readonly number[],
+): Promise<void> {
+  await proveListing(deps, api, provider, allVms);
+  const listed = new Set(rows.map(({ vmid }) => vmid));
+  for (const vmid of vmids) {
+    // Proxmox has no lower VMID and takes no path with one.
+    if (vmid >= lowestVmid && !listed.has(vmid)) await proveRights(api, provider, `/vms/${vmid}`);
+  }
 }
 
 async function requireNoAlarm({ alarms, providers }: StepDeps, provider: string): Promise<void> {

@@ -11,7 +11,7 @@ import type {
   ExistingVm,
 } from '../../workflows/contract/steps.ts';
 import { requireLeftoverPlace } from './census.ts';
-import { proveListing, requireOnline } from './cluster.ts';
+import { proveAbsence, requireOnline } from './cluster.ts';
 import { lockHolder } from './locks.ts';
 import { claimOf, ownershipOf, readConfig, readStatus, vmAt } from './vms.ts';
 
@@ -45,7 +45,7 @@ export async function lookAtExisting(
     if (found?.kind === 'stuck') await requireLeftoverPlace(deps, plan.provider, found);
     if (found !== null) return found;
   }
-  await proveListing(deps, api, plan.provider, '/vms');
+  await proveAbsence(deps, api, plan.provider, rows, recordedVmids);
   return { kind: 'gone', vmid: plan.vmidMin };
 }
 

@@ -8,12 +8,10 @@ import { ownedBy } from '../vm/orphan.ts';
 import { isTaskLock, powerOf, unlockRemedy } from '../vm/state.ts';
 import { identityFreshMs } from '../../workflows/contract/budgets.ts';
 import type { PowerState, StopVmInput } from '../../workflows/contract/steps.ts';
-import { proveCluster, proveListing } from './cluster.ts';
+import { lowestVmid, proveCluster, proveListing } from './cluster.ts';
 import { lockHolder } from './locks.ts';
 import { isRunning } from './tasks.ts';
 import { claimOf, ownershipOf, readConfig, readStatus, vanished, vmAt } from './vms.ts';
-
-const lowestVmid = 100;
 
 /** A VM that is provably ours. Its identity was read at `readAtMs`, after everything else here. */
 export interface RemovableVm {

@@ -54,10 +54,10 @@ export const nodeRowsAnswer = z.array(
   z.object({ node: text, status: z.enum(['online', 'offline', 'unknown']).catch('unknown') }),
 ) satisfies z.ZodType<NodeRow[]>;
 
-/** `GET /access/permissions?path=…`: path to privileges; a privilege is held when its key is there. */
-export const permissionsAnswer = z.record(z.string(), z.record(z.string(), z.unknown()));
-
-/** The same without `path`: every listed path with its privileges and their propagate flags (api-facts 5.26). */
+/**
+ * `GET /access/permissions`: every listed path, or the one of `?path=…`, with its privileges and their propagate flags
+ * (api-facts 5.26); a privilege is held when its key is there.
+ */
 export const permissionTableAnswer = z
   .record(z.string(), z.record(z.string(), flag.catch(false)))
   .transform((table): PermissionTable => {

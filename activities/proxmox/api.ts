@@ -93,8 +93,8 @@ export interface ProxmoxApi {
   getNodeStatus(node: string): Promise<{ kernel: string | null }>;
   /** Everything the token holds, by path: the roots and every path of an ACL (api-facts 5.26). */
   listPermissions(): Promise<PermissionTable>;
-  /** Effective privileges of the token on one path (api-facts 5.26). */
-  getPermissions(path: string): Promise<ReadonlySet<string>>;
+  /** Effective privileges of the token on one path, with whether the paths below have them too (api-facts 5.26). */
+  getPermissions(path: string): Promise<ReadonlyMap<string, boolean>>;
   getVmConfig(node: string, vmid: number): Promise<VmConfig>;
   getVmStatus(node: string, vmid: number): Promise<VmStatus>;
   clone(node: string, templateVmid: number, params: CloneParams): Promise<Upid>;

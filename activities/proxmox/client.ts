@@ -9,7 +9,6 @@ import {
   nodeRowsAnswer,
   nodeStatusAnswer,
   nothingAnswer,
-  permissionsAnswer,
   permissionTableAnswer,
   storageStatusAnswer,
   taskLogAnswer,
@@ -88,8 +87,14 @@ export function createProxmoxApi(
       const fields = { what: `read the token's privileges on ${path}` };
       const wire = { query: { path } };
       const endpoint = '/access/permissions';
-      const held = await ask(['getPermissions', 'GET'], fields, endpoint, permissionsAnswer, wire);
-      return new Set(Object.keys(held[path] ?? {}));
+      const held = await ask(
+        ['getPermissions', 'GET'],
+        fields,
+        endpoint,
+        permissionTableAnswer,
+        wire,
+      );
+      return held.get(path) ?? new Map();
     },
 
     getVmConfig: async (node, vmid) =>

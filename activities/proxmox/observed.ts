@@ -87,7 +87,7 @@ export function observed(api: ProxmoxApi, provider: string, observer: Observer):
       }),
     getPermissions: (path) =>
       seen('getPermissions', { path }, () => api.getPermissions(path), {
-        extras: (held) => ({ privileges: held === undefined ? undefined : [...held] }),
+        extras: (held) => ({ privileges: held === undefined ? undefined : [...held.keys()] }),
       }),
     getVmConfig: (node, vmid) =>
       seen('getVmConfig', { node, vmid }, () => api.getVmConfig(node, vmid), {

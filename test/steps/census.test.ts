@@ -185,6 +185,35 @@ describe('a leftover', () => {
       assert.deepEqual(states, ['310 gone', '311 gone']);
     }));
 
+  it('is not taken for gone while it is hidden by an ACL of its own', () =>
+    withSteps(
+      async (rig) => {
+        withLeftovers(rig, [310, 311]);
+        rig.place({ vmid: 310, config: { lock: 'clone' } });
+        assert.deepEqual((await census(rig)).leftovers, [
+          { owner: rig.ref, vmid: 311, state: 'gone' },
+        ]);
+      },
+      {
+        fixture: stepFixture({
+          acls: [
+            {
+              path: '/',
+              principal: 'proxy-operator@pve',
+              role: 'ProxyOperator',
+              propagate: true,
+            },
+            {
+              path: '/vms/310',
+              principal: 'proxy-operator@pve',
+              role: 'NoAccess',
+              propagate: true,
+            },
+          ],
+        }),
+      },
+    ));
+
   it('can be removed when it is ours and unlocked', () =>
     withSteps(async (rig) => {
       withLeftovers(rig, [310]);

@@ -96,6 +96,33 @@ describe('a fresh look at a VM that served', () => {
       { fixture: stepFixture({ acls: [] }) },
     ));
 
+  const principal = 'proxy-operator@pve';
+  const hidden = [
+    ['by an ACL of its own', { path: '/', role: 'ProxyOperator' }, { path: '/vms/VMID', role: 'NoAccess' }],
+    ['as the right on /vms does not propagate', { path: '/vms', role: 'ProxyOperator', propagate: false }],
+  ] as const; // prettier-ignore
+  for (const [title, ...acls] of hidden) {
+    it(`takes a VM neither for gone nor its VMID for vacant when it is hidden ${title}`, () =>
+      withSteps(async ({ vmid }) => {
+        const placed = acls.map((acl) => ({
+          propagate: true,
+          ...acl,
+          principal,
+          path: acl.path.replace('VMID', String(vmid)),
+        }));
+        await withSteps(
+          async (rig) => {
+            rig.place();
+            const { existingOnly: _, ...choosing } = looking(rig);
+            for (const input of [looking(rig), choosing]) {
+              expectReason(await rig.refusal(allocateVmid, input), 'ListingIncomplete');
+            }
+          },
+          { fixture: stepFixture({ acls: placed }) },
+        );
+      }));
+  }
+
   it('leaves a VM alone whose mark somebody took off', () =>
     withSteps(async (rig) => {
       runs(rig, rig.place({ config: { description: 'mine' } }));
