@@ -3,7 +3,11 @@ import type { PublishHealthInput, PublishHealthResult } from '../workflows/contr
 import type { HealthDeps, StepContext } from './deps.ts';
 import { recoveredTargets, targetEvents, withTargets } from './kubernetes/healthStatus.ts';
 
-/** Throws Transient `KubernetesUnavailable`. The Proxies are told first: told twice is better than never. */
+/**
+ * Throws Transient `KubernetesUnavailable`. The Proxies are told first: told twice is better than never. Of a provider
+ * that is not served any more the object goes (`targets: null`), but not with an alarm in it: who serves the provider
+ * again is still to know it.
+ */
 export const publishHealth = async (
   deps: HealthDeps,
   context: StepContext,
@@ -11,6 +15,14 @@ export const publishHealth = async (
 ): Promise<PublishHealthResult> => {
   const { health, clock } = deps;
   if (targets === null) {
+    const { alarms } = deps;
+    if (
+      (await alarms.read(provider)) !== null ||
+      (await alarms.readCollection(provider)) !== null
+    ) {
+      context.log.info('provider not served any more, ProviderHealth kept for its alarm');
+      return { recovered: [] };
+    }
     await health.remove(provider);
     context.log.info('provider not served any more, ProviderHealth removed');
     return { recovered: [] };

@@ -122,7 +122,17 @@ async function startWatch(deps: WatchDeps, context: StepContext, provider: strin
     else log.error({ ...alarm }, 'mass absence of vms, nothing is concluded from it');
   }
 
+  /** With its ProviderHealth an alarm that stands can go, or change: it is written again. */
+  async function keepAlarm(): Promise<void> {
+    const alarm = absence.alarm();
+    if (alarm === null) return;
+    if ((await deps.alarms.read(provider))?.id === alarm.id) return;
+    published = null;
+    await publishAlarm();
+  }
+
   async function round(): Promise<void> {
+    await keepAlarm();
     const proxies = watched.list();
     const vms = watchedVms(proxies, provider);
     agents.update(vms);

@@ -12,7 +12,7 @@ import { refused, unanswered, type Attempt } from './failure.ts';
 
 /** Where alarms are kept. */
 export interface AbsenceAlarms {
-  /** Throws Transient `KubernetesUnavailable`. */
+  /** One that cannot be read stands, with the id `unreadable`. Throws Transient `KubernetesUnavailable`. */
   read(provider: string): Promise<AbsenceAlarm | null>;
   /** `null` ends it. Throws Transient `KubernetesUnavailable`. */
   write(provider: string, alarm: AbsenceAlarm | null): Promise<void>;
@@ -21,9 +21,25 @@ export interface AbsenceAlarms {
 }
 
 const collection = `/apis/${group}/${version}/${providerHealthPlural}`;
-const stored = z.object({
-  status: z.object({ alarm: absenceAlarmSchema.nullable().default(null) }).nullish(),
-});
+/** What was tampered with, or written by another release, does not let go of the brake: each field has a stand-in. */
+const unreadable: AbsenceAlarm = {
+  id: 'unreadable',
+  since: '1970-01-01T00:00:00Z',
+  message: 'the alarm in the ProviderHealth cannot be read',
+  vmids: [],
+};
+const { id, since, message, vmids } = absenceAlarmSchema.shape;
+const storedAlarm = z
+  .object({
+    id: id.catch(unreadable.id),
+    since: since.catch(unreadable.since),
+    message: message.catch(unreadable.message),
+    vmids: vmids.catch(unreadable.vmids),
+  })
+  .nullable()
+  .default(null)
+  .catch(unreadable);
+const stored = z.object({ status: z.object({ alarm: storedAlarm }).nullish() }).nullable();
 
 const collected = z.object({
   status: z.object({ orphans: z.object({ alarm: z.string().nullish() }).nullish() }).nullish(),
@@ -58,7 +74,7 @@ export function kubernetesAlarms(client: KubernetesClient): AbsenceAlarms {
   return {
     read: async (provider) => {
       const parsed = stored.safeParse(await bodyOf(provider));
-      return parsed.success ? (parsed.data.status?.alarm ?? null) : null;
+      return parsed.success ? (parsed.data?.status?.alarm ?? null) : unreadable;
     },
     readCollection: async (provider) => {
       const parsed = collected.safeParse(await bodyOf(provider));

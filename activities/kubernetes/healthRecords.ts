@@ -78,7 +78,7 @@ export class KubernetesHealthRecords implements ProviderHealthRecords {
           method: 'PATCH',
           path: `${pathOf(provider)}/status`,
           query: { fieldManager: component },
-          body: { metadata: { resourceVersion }, status: { ...status, ...listsOf(status) } },
+          body: { metadata: { resourceVersion }, status: ownPart(status) },
         });
         if (answer.status < 300) return;
         if ((answer.status !== 409 && answer.status !== 404) || conflicts === maxConflicts) {
@@ -133,8 +133,16 @@ export class KubernetesHealthRecords implements ProviderHealthRecords {
   }
 }
 
+/** Alarm and orphans have writers of their own: not sent, they stay as they are, also when they cannot be read here. */
+function ownPart({ alarm: _alarm, orphans: _orphans, ...status }: ProviderHealthStatus): object {
+  return { ...status, ...listsOf(status) };
+}
+
 /** Merge patches replace lists whole, and in a list `null` is no absent key but a value that the CRD refuses. */
-function listsOf({ targets, conditions }: ProviderHealthStatus): object {
+function listsOf({
+  targets,
+  conditions,
+}: Pick<ProviderHealthStatus, 'targets' | 'conditions'>): object {
   return { targets: targets.map(withoutNulls), conditions: conditions.map(withoutNulls) };
 }
 

@@ -138,6 +138,21 @@ describe('publishHealth', () => {
       }
       assert.deepEqual([...health.objects.keys()], []);
     }));
+
+  it('keeps the object of a provider that left while an alarm stands in it', () =>
+    withSteps(async (rig) => {
+      const { deps, health } = healthRig(rig);
+      await health.update('pve', (status) => status);
+      const alarm = {
+        id: '0badcafe',
+        since: '2026-11-29T20:00:00Z',
+        message: 'x',
+        vmids: [100_000],
+      };
+      await deps.alarms.write('pve', alarm);
+      await rig.run((_deps, context) => publishHealth(deps, context, { provider: 'pve', targets: null }), {}); // prettier-ignore
+      assert.deepEqual([...health.objects.keys()], ['pve']);
+    }));
 });
 
 describe('a condition of ProviderHealth', () => {

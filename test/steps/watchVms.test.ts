@@ -167,6 +167,19 @@ describe('watchVms', () => {
       assert.deepEqual(told, []);
     }, proxiesOf(2)));
 
+  it('writes an alarm that stands again when its ProviderHealth is removed', () =>
+    onWatch(async ({ rig, told, rounds }) => {
+      rig.simulator.cluster.vms.delete(100_001);
+      rig.simulator.cluster.vms.delete(100_002);
+      await eventually(async () => (await rig.deps.alarms.read('pve')) !== null);
+      const alarm = await rig.deps.alarms.read('pve');
+      await rounds(1);
+      await rig.deps.alarms.write('pve', null);
+      await eventually(async () => (await rig.deps.alarms.read('pve')) !== null);
+      assert.deepEqual(await rig.deps.alarms.read('pve'), alarm);
+      assert.deepEqual(told, []);
+    }, proxiesOf(2)));
+
   it('raises the alarm for Proxies under deletion when another cluster answers, and tells them nothing', () =>
     onWatch(
       async ({ rig, told, rounds }) => {

@@ -104,6 +104,12 @@ describe('MassAbsence', () => {
     assert.equal(leavingRound(leavingRound(fresh(), 3, [1, 2, 3]), 3, []).alarm(), null);
   });
 
+  it('that says nothing of its VMIDs ends only when it is confirmed', () => {
+    const absence = new MassAbsence('pve', { id: 'x', since: '', message: '', vmids: [] });
+    assert.notEqual(round(absence, 3, []).alarm(), null);
+    assert.equal(leavingRound(absence, 0, [], twoNodes, 'x').alarm(), null);
+  });
+
   it('is raised for Proxies under deletion when no known node is in the cluster', () => {
     const absence = leavingRound(fresh(), 2, [], elsewhere);
     assert.deepEqual(absence.alarm()?.vmids, [100_001, 100_002]);
