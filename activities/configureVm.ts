@@ -1,10 +1,11 @@
 /** The one config write of the specification: size, agent, tags, seed on ide2, net0, and the mark kept current. */
 import type { Step, StepContext, StepDeps } from './deps.ts';
+import { lockHolder } from './facts/locks.ts';
 import { markFor } from './facts/marks.ts';
 import { findRow, leftAlone } from './facts/removal.ts';
 import { claimOf, findOurVm, ownershipOf, readConfig, vmAt, type OurVm } from './facts/vms.ts';
 import { transient } from './providerError.ts';
-import type { ProxmoxApi, VmConfig } from './proxmox/api.ts';
+import type { ProxmoxApi, VmConfig, VmRow } from './proxmox/api.ts';
 import { agentIsEnabled, configChanges, vmTag } from './vm/hardware.ts';
 import { mergeMark, parseMark, seedVolidFor, type Mark } from './vm/identity.ts';
 import { hasProcess } from './vm/state.ts';
@@ -48,7 +49,7 @@ async function configure(
   return write(context, api, vm, vm.config, changes);
 }
 
-/** A VM that is proven gone, or none of ours, has no mark to keep: it is left alone. */
+/** A VM that is proven gone, or none of ours, has no mark to keep: it is left alone. A lock is waited for, but see `staysUnmarked`. */
 async function label(
   deps: StepDeps,
   context: StepContext,
@@ -71,6 +72,9 @@ async function label(
     return { changed: [], found: false };
   }
   const { vmid, node } = row;
+  if (lock !== undefined && (await staysUnmarked(api, row, lock, known, input))) {
+    return { changed: [], found: true, unmarkedFor: lock };
+  }
   requireUnlocked({ vmid, node, lock: lock ?? null });
   const wanted: Mark = {
     ...known,
@@ -82,6 +86,21 @@ async function label(
   const changes = labelChanges(config, wanted);
   if (input.kind === 'mend') Object.assign(changes.set, mending(config, input));
   return write(context, api, row, config, changes);
+}
+
+/**
+ * No config write gets past a lock, and one that no task holds may stay for ever. A mark that says `Retain` already keeps
+ * the VM from the collection of orphans, so nothing waits for the rest of it then.
+ */
+async function staysUnmarked(
+  api: ProxmoxApi,
+  row: VmRow,
+  lock: string,
+  { deletionPolicy }: Mark,
+  input: MarkVmInput | MendVmInput,
+): Promise<boolean> {
+  if (input.kind !== 'mark' || !input.retained || deletionPolicy !== 'Retain') return false;
+  return (await lockHolder(api, row, lock)).kind === 'nobody';
 }
 
 function policyOf({ retained, deletionPolicy }: MarkVmInput): Partial<Mark> {

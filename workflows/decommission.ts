@@ -68,7 +68,7 @@ function isStillWanted(error: unknown): boolean {
 async function keep(life: Life, removal: Removal): Promise<void> {
   const { state } = life;
   const { vm } = removal;
-  const { found } = await write(() =>
+  const { found, unmarkedFor } = await write(() =>
     life.step(
       'configureVm',
       { kind: 'mark', ref: state.ref, vm: refOf(vm), deletionPolicy: 'Retain', retained: true },
@@ -78,7 +78,9 @@ async function keep(life: Life, removal: Removal): Promise<void> {
   state.removals = state.removals.filter((other) => other !== removal);
   if (!found) return;
   const message = `VM ${vm.vmid} on ${vm.node} stays, as the deletion policy says`;
-  addEvent(state, 'Normal', 'VmRetained', 'Delete', message);
+  if (unmarkedFor === undefined) return addEvent(state, 'Normal', 'VmRetained', 'Delete', message);
+  const lacks = `its lock (${unmarkedFor}) did not let its mark be set to retained, and the mark's deletion-policy=Retain keeps it`;
+  addEvent(state, 'Warning', 'VmRetained', 'Delete', `${message}; ${lacks}`);
 }
 
 function isLeftover(error: unknown): error is StepFailed {

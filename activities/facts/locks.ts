@@ -16,7 +16,12 @@ export async function lockHolder(
   const tasks = await activeTasks(api, node);
   if (tasks === null) return { kind: 'undecided' };
   const running = tasks.filter(isRunning);
-  const own = running.find((task) => task.id === String(vmid) && task.type !== 'qmclone');
+  const own = running.find(
+    ({ id, type }) =>
+      (id === String(vmid) && type !== 'qmclone') ||
+      // A backup of several VMs names none of them.
+      (lock === 'backup' && type === 'vzdump' && id === ''),
+  );
   if (own !== undefined) return { kind: 'task', upid: own.upid };
   const clones = await runningClones(api, running);
   const clone = clones.find((candidate) => candidate.vmid === vmid);

@@ -99,6 +99,41 @@ describe('the mark', () => {
     );
   });
 
+  const locks = ['suspended', 'suspending', 'backup', 'snapshot'] as const;
+  const toRetain = (rig: StepRig, lock: string): string => {
+    rig.plan.deletionPolicy = 'Retain';
+    rig.place({ config: { lock } });
+    return configOf(rig)['description'] ?? '';
+  };
+  for (const lock of locks) {
+    it(`is left as it is when nobody holds the lock (${lock}) of a VM that stays and its policy is Retain already`, () =>
+      withSteps(async (rig) => {
+        const before = toRetain(rig, lock);
+        const result = await rig.run(configureVm, marking(rig, { retained: true }));
+        assert.deepEqual(result, { changed: [], found: true, unmarkedFor: lock });
+        assert.deepEqual(writes(rig), []);
+        assert.equal(parseMark(before)?.deletionPolicy, 'Retain');
+      }));
+
+    it(`waits for a task that holds the lock (${lock})`, () =>
+      withSteps(async (rig) => {
+        toRetain(rig, lock);
+        // A backup of several VMs names none of them.
+        const [type, id] = lock === 'backup' ? ['vzdump', ''] : ['qmx', String(rig.vmid)];
+        const spec = { node: 'pve1', type, id, authId: 'root@pam' };
+        rig.simulator.core.tasks.start(spec, (worker) => worker.sleep(5_000));
+        const input = marking(rig, { retained: true });
+        expectReason(await rig.refusal(configureVm, input), 'WaitingForLock');
+      }));
+  }
+
+  it('waits for any lock while its policy is still Delete, which would let the VM be collected', () =>
+    withSteps(async (rig) => {
+      rig.place({ config: { lock: 'suspended' } });
+      const input = marking(rig, { retained: true });
+      expectReason(await rig.refusal(configureVm, input), 'WaitingForLock');
+    }));
+
   it('is not written over a change that somebody made meanwhile', () =>
     withSteps(async (rig) => {
       const vm = rig.place();

@@ -246,6 +246,9 @@ export class FakeWorld {
           const found = this.vms.get(input.vm.vmid);
           if (found?.name !== input.vm.name) return { changed: [], found: false };
           const { deletionPolicy: policy, retained } = input;
+          if (retained && found.deadLock !== undefined) {
+            return { changed: [], found: true, unmarkedFor: found.deadLock };
+          }
           Object.assign(found, { policy, retained });
           return { changed: ['description'], found: true };
         }

@@ -111,6 +111,20 @@ describe('deletionPolicy: Retain', () => {
     assert.ok(world.events.some(({ reason }) => reason === 'VmRetained'));
   });
 
+  it('lets a VM stay whose lock never lets its mark be written, and says so', async () => {
+    const world = worldWith('Retain');
+    await tellStory(world, async (story) => {
+      await ready(story);
+      Object.assign(world.vms.get(100_000) ?? {}, { deadLock: 'suspended' });
+      await story.deleted();
+      assert.equal((await story.handle.result()).outcome, 'Deleted');
+    });
+    assert.deepEqual(marks(world), [{ vmid: 100_000, policy: 'Retain', retained: false }]);
+    const told = world.events.find(({ reason }) => reason === 'VmRetained');
+    assert.match(told?.message ?? '', /VM 100000 .*lock \(suspended\)/);
+    assert.equal(told?.type, 'Warning');
+  });
+
   it('set after the VM was Ready counts', async () => {
     const world = worldWith('Delete');
     await tellStory(world, async (story) => {

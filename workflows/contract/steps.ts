@@ -207,6 +207,8 @@ export interface ConfigureVmResult {
   changed: string[];
   /** `false`: there is no VM of ours (any more) to mark. */
   found: boolean;
+  /** A lock that no task holds: the VM was left without the mark `retained`. */
+  unmarkedFor?: string;
 }
 
 export interface VmStepInput {
