@@ -50,6 +50,8 @@ export interface Life {
     input: StepInput<N>,
     setting: StepSetting,
   ): Promise<StepResult<N>>;
+  /** Reads the object again. `false`: it was not read yet, and the run is to continue as new first. */
+  readAgain(): Promise<boolean>;
   /** Resolves when the status as it is now has been written (or the object is gone). */
   published(): Promise<void>;
   /** No step of the background is under way: a run that was stopped may continue as new. */
@@ -190,6 +192,13 @@ export function createLife(state: ProxyState): Life {
     }
   }
 
+  async function readAgain(): Promise<boolean> {
+    state.refreshWanted = true;
+    const read = (): boolean => !background.reading && !readWanted();
+    await condition(() => read() || workflowInfo().continueAsNewSuggested);
+    return read();
+  }
+
   /** Before a repetition; a run that is to continue as new waits for nothing. */
   async function pause(failures: number): Promise<void> {
     await condition(() => background.stopped, retryDelayMs(failures));
@@ -200,6 +209,7 @@ export function createLife(state: ProxyState): Life {
   return {
     state,
     step,
+    readAgain,
     published: () =>
       condition(() => !background.publishing && (state.desired === null || !unpublished())),
     idle: () => !background.reading && !background.publishing,

@@ -30,7 +30,7 @@ export async function carryOut(life: Life, move: Move): Promise<void> {
     case 'mark':
       return mark(life, move);
     case 'repair':
-      return repair(life, desired);
+      return repair(life);
     case 'retireServing':
       return retireServing(life, desired, move.specHash);
     case 'discardNext':

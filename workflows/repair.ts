@@ -16,8 +16,14 @@ import { placeOf, planOf, refOf } from './vmRecord.ts';
 type Existing = Extract<AllocateVmidResult, { kind: 'existing' }>;
 
 /** Looks at every VM of the Proxy that has an address. Throws StepFailed; the caller paces the next try. */
-export async function repair(life: Life, desired: DesiredProxy): Promise<void> {
+export async function repair(life: Life): Promise<void> {
   const { state } = life;
+  // Still due if this run has to continue as new first.
+  state.lookWanted = true;
+  // News of a pause or a deletion may be on its way, and nothing is started or made against it.
+  if (!(await life.readAgain())) return;
+  const { desired, objectFound, deleting } = state;
+  if (!desired || !objectFound || deleting) return;
   state.lookWanted = false;
   let trouble: Trouble | null = null;
   for (const vm of [state.serving, state.next]) {

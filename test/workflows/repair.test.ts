@@ -41,6 +41,31 @@ describe('a Proxy whose VM does not run, or is gone', () => {
     });
   });
 
+  it('starts nothing once the Proxy is paused, although nobody told of the pause yet', async () => {
+    await onReady(async (story, vm) => {
+      const { world, until, settled } = story;
+      world.desired = world.desired && { ...world.desired, generation: 2, paused: true };
+      vm.power = 'stopped';
+      await observed(story);
+      await until(() => world.status?.power === 'stopped', 'seen');
+      await settled();
+      assert.deepEqual([vm.power, vm.starts], ['stopped', 1]);
+      assert.match(world.status?.message ?? '', /paused/);
+    });
+  });
+
+  it('makes no VM again once the Proxy is paused, although nobody told of the pause yet', async () => {
+    await onReady(async (story) => {
+      const { world, until, settled } = story;
+      world.desired = world.desired && { ...world.desired, generation: 2, paused: true };
+      world.vms.clear();
+      await observed(story);
+      await until(() => eventReasons(world).includes('VmVanished'), 'seen');
+      await settled();
+      assert.equal(world.vms.size, 0);
+    });
+  });
+
   for (const power of ['paused', 'hibernated'] as const) {
     it(`lets a ${power} VM go on`, async () => {
       await onReady(async (story, vm) => {
