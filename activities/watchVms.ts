@@ -5,6 +5,7 @@ import { watchRoundMs } from '../workflows/contract/budgets.ts';
 import type { Observed } from '../workflows/contract/messages.ts';
 import type { WatchVmsInput } from '../workflows/contract/steps.ts';
 import type { StepContext, StepDeps } from './deps.ts';
+import { seesVms } from './facts/cluster.ts';
 import type { AbsenceAlarms } from './kubernetes/absenceAlarm.ts';
 import type { ProxyHandlers } from './kubernetes/proxyStore.ts';
 import type { CallContext, ProxmoxApi } from './proxmox/api.ts';
@@ -186,5 +187,5 @@ async function isComplete(
 ): Promise<boolean> {
   const listed = new Set(rows.map(({ vmid }) => vmid));
   if (vms.every(({ vmid }) => listed.has(vmid))) return true;
-  return (await api.getPermissions('/vms')).has('VM.Audit');
+  return seesVms(api, '/vms');
 }

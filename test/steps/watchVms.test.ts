@@ -33,6 +33,7 @@ async function onWatch(
   body: (watching: Watching) => Promise<void>,
   setUp: (rig: StepRig) => Proxy[],
   random = 1,
+  options = slowGuests,
 ): Promise<void> {
   await withSteps(async (rig) => {
     const proxies = setUp(rig);
@@ -82,7 +83,7 @@ async function onWatch(
       attempt.abort(new Error('over'));
       assert.match(String(await running), /over/);
     }
-  }, slowGuests);
+  }, options);
 }
 
 /** The n-th VM, running and with its tag, and the Proxy whose status describes it. */
@@ -218,6 +219,21 @@ describe('watchVms', () => {
       assert.deepEqual(told, []);
       assert.equal(await rig.deps.alarms.read('pve'), null);
     }, proxiesOf(2)));
+
+  it('concludes nothing from a listing without VMs since the right on /vms does not propagate', () => {
+    const principal = 'proxy-operator@pve';
+    const acls = [{ path: '/vms', principal, role: 'ProxyOperator', propagate: false }];
+    return onWatch(
+      async ({ rig, told, rounds }) => {
+        await rounds(4);
+        assert.deepEqual(told, []);
+        assert.equal(await rig.deps.alarms.read('pve'), null);
+      },
+      proxiesOf(2),
+      1,
+      { fixture: stepFixture({ acls }) },
+    );
+  });
 
   it('tells a Proxy whose guest has another address', () =>
     onWatch(
