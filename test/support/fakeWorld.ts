@@ -3,7 +3,6 @@
  * real ones promise to (contract/steps.ts). Tests assert what is in the world, never which step was called.
  */
 import { ApplicationFailure } from '@temporalio/common';
-import { CancelledFailure, Context } from '@temporalio/activity';
 import type { FailureFacts } from '../../workflows/contract/errors.ts';
 import type {
   DeletionPolicy,
@@ -395,22 +394,4 @@ function silentAgent(vmid: number): ApplicationFailure {
     nonRetryable: true,
     details: [facts],
   });
-}
-
-/** A wait inside a fake step that ends when `until` resolves or the step is cancelled, as `awaitTask` does. */
-export async function waitHere(until: Promise<void>): Promise<void> {
-  const context = Context.current();
-  const beat = setInterval(() => {
-    context.heartbeat();
-  }, 50);
-  try {
-    await Promise.race([
-      until,
-      context.cancelled.catch((error: unknown) => {
-        throw error instanceof CancelledFailure ? error : new CancelledFailure('cancelled');
-      }),
-    ]);
-  } finally {
-    clearInterval(beat);
-  }
 }

@@ -7,7 +7,7 @@ import { mainTaskQueue, providerWorkflowId } from '../../workflows/contract/mess
 import type { CheckSettings, Steps, TargetHealth } from '../../workflows/contract/steps.ts';
 import type { provider } from '../../workflows/index.ts';
 import { eventually } from './eventually.ts';
-import { waitHere } from './fakeWorld.ts';
+import { waitHere } from './heldSteps.ts';
 import { onServer, type StorySettings } from './workflowHarness.ts';
 
 export class FakeCluster {

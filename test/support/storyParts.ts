@@ -1,5 +1,5 @@
 /** What many stories have in common. */
-import { waitHere } from './fakeWorld.ts';
+import { waitHere } from './heldSteps.ts';
 import type { Story } from './workflowHarness.ts';
 
 /** Lets the Proxy become Ready at its first address. */

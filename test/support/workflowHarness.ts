@@ -24,6 +24,7 @@ import {
 import type { proxy } from '../../workflows/index.ts';
 import type { ProxyState } from '../../workflows/state.ts';
 import { proxyRef, type FakeWorld } from './fakeWorld.ts';
+import { isHeld } from './heldSteps.ts';
 import { eventually } from './eventually.ts';
 import { recordingLog } from './recordingLog.ts';
 import { startWorkflowWorkers, type WorkflowWorkers } from './workflowWorkers.ts';
@@ -45,6 +46,8 @@ export interface Story {
   state: () => Promise<ProxyStateView>;
   /** No step is pending and no decision is due. */
   settled: () => Promise<void>;
+  /** No step ends by itself now, so one may be cancelled. Every signal of a story waits for it. */
+  calm: () => Promise<void>;
   /** The workers are shut down, steps under way included, and new ones take over. Only in real time: the test server
    * goes on handing work to those who left. */
   restartWorkers: () => Promise<void>;
@@ -91,6 +94,11 @@ export async function tellStory(
 ): Promise<void> {
   await onServer(world.steps(), settings, async (server, workers) => {
     const handle = await startProxy(server, settings);
+    const signal = handle.signal.bind(handle);
+    handle.signal = async (...args) => {
+      await calm(handle);
+      await signal(...args);
+    };
     try {
       await tell(storyOf(server, world, handle, workers));
     } finally {
@@ -180,6 +188,23 @@ async function settled(handle: ProxyHandle): Promise<void> {
   }, 15_000);
 }
 
+/**
+ * No step is about to end by itself: those that are pending are held at a gate, or wait for their next attempt. A workflow that
+ * cancels a step which ended while it was deciding gets no answer from the test server, ever (docs/decisions/0013).
+ */
+async function calm(handle: ProxyHandle): Promise<void> {
+  await eventually(async () => {
+    const { raw, status, runId } = await handle.describe();
+    if (status.name !== 'RUNNING') return;
+    const restless = (raw.pendingActivities ?? []).filter(
+      ({ activityId, attempt }) => !isHeld(runId, activityId ?? '') && (attempt ?? 1) < 2,
+    );
+    if (restless.length > 0 || (await decisionIsDue(handle))) {
+      throw new Error(`never came to rest: ${restless.map(({ activityType }) => activityType?.name).join()}`); // prettier-ignore
+    }
+  }, 15_000);
+}
+
 /** Read from the history: the test server does not tell a decision that has begun. */
 async function decisionIsDue(handle: ProxyHandle): Promise<boolean> {
   const { events } = await handle.fetchHistory();
@@ -232,6 +257,7 @@ function storyOf(
     },
     changed: async (change) => {
       if (!world.desired) throw new Error('the Proxy is gone');
+      await calm(handle);
       world.desired = { ...world.desired, generation: world.desired.generation + 1, ...change };
       await handle.signal('desiredChanged', {
         generation: world.desired.generation,
@@ -239,11 +265,13 @@ function storyOf(
       });
     },
     deleted: async () => {
+      await calm(handle);
       world.deleting = true;
       await handle.signal('desiredChanged', { generation: 1, deleting: true });
     },
     state: () => handle.query<ProxyStateView>('state'),
     settled: () => settled(handle),
+    calm: () => calm(handle),
     restartWorkers: () => workers.restart(),
   };
 }

@@ -174,8 +174,8 @@ describe('a run whose object is missing', () => {
         throw ApplicationFailure.create({ type: 'Transient', nonRetryable: true, message: 'its Proxy exists', details }); // prettier-ignore
       });
       await story.handle.signal('desiredChanged', { generation: 1, deleting: false });
-      // Only then: a step that is cancelled while it is handed out locks the test server up.
       await story.until(() => world.statuses.length > before, 'the object read');
+      await story.calm();
       stopping.open();
       await story.until(() => world.status?.ip === '192.0.2.10', 'an address');
       assert.equal(world.vms.get(100_000)?.power, 'running');

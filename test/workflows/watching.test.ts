@@ -1,7 +1,7 @@
 /** The watch of a provider's VMs beside its checks: always one, whatever happens to it. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { waitHere } from '../support/fakeWorld.ts';
+import { waitHere } from '../support/heldSteps.ts';
 import { FakeCluster, tellProvider } from '../support/providerStory.ts';
 import { useWorkflowServer } from '../support/workflowHarness.ts';
 

@@ -1,7 +1,7 @@
 /** The workflow that keeps the prober running. */
 import { ApplicationFailure } from '@temporalio/common';
 import { eventually } from '../../support/eventually.ts';
-import { waitHere } from '../../support/fakeWorld.ts';
+import { waitHere } from '../../support/heldSteps.ts';
 import { onServer, type StorySettings } from '../../support/workflowHarness.ts';
 import { mainTaskQueue, probesWorkflowId } from '../../../workflows/contract/messages.ts';
 import type { probes } from '../../../workflows/index.ts';

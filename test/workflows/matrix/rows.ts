@@ -124,6 +124,8 @@ export const leftOut: Partial<Record<StepName, string>> = {
     'no step of a Proxy: it writes ProviderHealth, tested in steps/collections.test.ts',
   probeProxies:
     'no step of a Proxy: one long watcher of its own workflow, tested in steps/probeProxies.test.ts',
+  watchVms:
+    'no step of a Proxy: one long watcher of its provider, tested in steps/watchVms.test.ts',
   checkNode: 'no step of a Proxy: it changes nothing, tested in steps/checkNode.test.ts',
   publishHealth:
     'no step of a Proxy: it writes ProviderHealth, tested in steps/publishHealth.test.ts',
