@@ -201,6 +201,8 @@ const scheduled = 1;
 async function calm(handle: ProxyHandle): Promise<void> {
   const begun = Date.now();
   await eventually(async () => {
+    // The history is the same before and after, so what is pending is of that moment.
+    const before = await handle.fetchHistory();
     const { raw, status, runId } = await handle.describe();
     if (status.name !== 'RUNNING') return;
     const patient = Date.now() - begun < unservedAfterMs;
@@ -210,7 +212,9 @@ async function calm(handle: ProxyHandle): Promise<void> {
         (attempt ?? 1) < 2 &&
         (patient || Number(state) !== scheduled),
     );
-    if (restless.length === 0 && !(await decisionIsDue(handle))) return;
+    const after = await handle.fetchHistory();
+    const still = before.events?.length === after.events?.length;
+    if (still && restless.length === 0 && !decisionIsDueIn(after)) return;
     const names = restless.map(({ activityType }) => activityType?.name).join();
     throw new Error(`never came to rest: ${names}`);
   }, 15_000);
@@ -218,7 +222,10 @@ async function calm(handle: ProxyHandle): Promise<void> {
 
 /** Read from the history: the test server does not tell a decision that has begun. */
 async function decisionIsDue(handle: ProxyHandle): Promise<boolean> {
-  const { events } = await handle.fetchHistory();
+  return decisionIsDueIn(await handle.fetchHistory());
+}
+
+function decisionIsDueIn({ events }: Awaited<ReturnType<ProxyHandle['fetchHistory']>>): boolean {
   const last = events?.findLast(
     (event) =>
       event.workflowTaskScheduledEventAttributes ??

@@ -159,6 +159,7 @@ describe('objects at a real API server', { timeout: 180_000 }, () => {
       providerID: 'vms/100123/proxy-a',
       vmid: 100_123,
       node: 'pv1-1',
+      power: 'running',
       vmName: 'proxy-a',
       workflowID: 'proxy-1',
       specHash: 'aa',
