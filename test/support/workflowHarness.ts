@@ -202,7 +202,7 @@ async function calm(handle: ProxyHandle): Promise<void> {
   const begun = Date.now();
   await eventually(async () => {
     // The history is the same before and after, so what is pending is of that moment.
-    const before = await handle.fetchHistory();
+    const first = await handle.fetchHistory();
     const { raw, status, runId } = await handle.describe();
     if (status.name !== 'RUNNING') return;
     const patient = Date.now() - begun < unservedAfterMs;
@@ -212,9 +212,9 @@ async function calm(handle: ProxyHandle): Promise<void> {
         (attempt ?? 1) < 2 &&
         (patient || Number(state) !== scheduled),
     );
-    const after = await handle.fetchHistory();
-    const still = before.events?.length === after.events?.length;
-    if (still && restless.length === 0 && !decisionIsDueIn(after)) return;
+    const last = await handle.fetchHistory();
+    const still = first.events?.length === last.events?.length;
+    if (still && restless.length === 0 && !decisionIsDueIn(last)) return;
     const names = restless.map(({ activityType }) => activityType?.name).join();
     throw new Error(`never came to rest: ${names}`);
   }, 15_000);
