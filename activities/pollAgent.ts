@@ -1,9 +1,8 @@
 /** One look at the guest agent for the VM's address. Not there yet is said by `NotYet`: the poll is a retry. */
 import type { Step, StepContext, StepDeps } from './deps.ts';
-import { exclusively } from './facts/exclusive.ts';
+import { askAgent } from './facts/agent.ts';
 import { findOurVm, statusFields, vmAt, type OurVm } from './facts/vms.ts';
-import { NotYet, ProviderError, transient } from './providerError.ts';
-import type { AgentInterface, ProxmoxApi } from './proxmox/api.ts';
+import { NotYet, transient } from './providerError.ts';
 import { chooseAddress } from './vm/address.ts';
 import { agentIsEnabled, netMac } from './vm/hardware.ts';
 import { parseMark } from './vm/identity.ts';
@@ -25,7 +24,9 @@ export const pollAgent: Step<PollAgentInput, PollAgentResult> = async (deps, con
     throw transient('VmStopped', message, { vmid, node, goBack: true });
   }
   requireAgent(found);
-  const answer = await askAgent(deps, context, api, plan.provider, found);
+  const answer = await askAgent(deps, context.call.signal, api, plan.provider, found, () => {
+    context.heartbeat();
+  });
   if (answer === null) {
     throw notYet(deps, context, input, found, 'its guest agent does not answer yet');
   }
@@ -53,30 +54,6 @@ function requireAgent(vm: OurVm): void {
     `${vmAt(vm)} has no guest agent configured, so its address stays unknown; ${remedy}`,
     { vmid, node, remedy },
   );
-}
-
-/**
- * One at a time per node: a silent agent costs one of pvedaemon's few workers three seconds (pve/README 43), and
- * eight at once slow every other call. `null`: booting, or nothing usable in the answer.
- */
-async function askAgent(
-  deps: StepDeps,
-  context: StepContext,
-  api: ProxmoxApi,
-  provider: string,
-  { node, vmid }: OurVm,
-): Promise<AgentInterface[] | null> {
-  const key = `agent ${provider}/${node}`;
-  return exclusively(deps.providers, key, context.call.signal, async () => {
-    context.heartbeat();
-    try {
-      return await api.getAgentInterfaces(node, vmid);
-    } catch (error) {
-      const silent = error instanceof ProviderError && error.facts.reason === 'AgentSilent';
-      if (silent) return null;
-      throw error;
-    }
-  });
 }
 
 function notYet(

@@ -1,8 +1,6 @@
 /** One look at what a guest says about its address, for the comparison with the status. */
 import type { StepContext, StepDeps } from '../deps.ts';
-import { exclusively } from '../facts/exclusive.ts';
-import { ProviderError } from '../providerError.ts';
-import type { AgentInterface, ProxmoxApi } from '../proxmox/api.ts';
+import { askAgent } from '../facts/agent.ts';
 import { chooseAddress } from '../vm/address.ts';
 import { agentIsEnabled, netMac } from '../vm/hardware.ts';
 import type { WatchedVm } from './watched.ts';
@@ -28,24 +26,10 @@ export async function readAgent(
   const { values } = await api.getVmConfig(vm.node, vm.vmid);
   if (values.name !== vm.name) return { kind: 'anotherVm' };
   if (!agentIsEnabled(values.agent)) return { kind: 'off' };
-  const key = `agent ${provider}/${vm.node}`;
-  const answer = await exclusively(deps.providers, key, context.call.signal, () => ask(api, vm));
+  const answer = await askAgent(deps, context.call.signal, api, provider, vm);
   if (answer === null) return { kind: 'silent' };
   const policy = deps.providers.config(provider).proxmox.address;
   const choice = chooseAddress(answer, netMac(values.net0 ?? ''), policy, vm.ip);
   if (choice.kind === 'address') return choice;
   return { kind: choice.kind === 'none' ? 'silent' : 'ambiguous' };
-}
-
-async function ask(
-  api: ProxmoxApi,
-  { node, vmid }: { node: string; vmid: number },
-): Promise<AgentInterface[] | null> {
-  try {
-    return await api.getAgentInterfaces(node, vmid);
-  } catch (error) {
-    const silent = error instanceof ProviderError && error.facts.reason === 'AgentSilent';
-    if (silent) return null;
-    throw error;
-  }
 }
