@@ -5,7 +5,7 @@ import type {
   CheckNodeResult,
   CheckSettings,
   TargetHealth,
-} from '../workflows/contract/steps.ts';
+} from '../workflows/contract/providerSteps.ts';
 import type { HealthDeps, StepContext } from './deps.ts';
 import {
   judgeTemplates,

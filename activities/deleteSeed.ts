@@ -7,7 +7,7 @@ import { ProviderError, isNotFound, transient } from './providerError.ts';
 import type { NodeRow, ProxmoxApi, VmRow } from './proxmox/api.ts';
 import { ideSeedVolid } from './vm/hardware.ts';
 import { seedVolidFor } from './vm/identity.ts';
-import type { DeleteSeedInput, DeleteSeedResult } from '../workflows/contract/steps.ts';
+import type { DeleteSeedInput, DeleteSeedResult } from '../workflows/contract/removalSteps.ts';
 
 /**
  * `gone` only by the node's own listing: under the wrong node a delete answers OK and deletes nothing, and a missing

@@ -18,7 +18,7 @@ import { transient } from './providerError.ts';
 import type { ProxmoxApi, VmRow } from './proxmox/api.ts';
 import { hasProcess, hibernationLock } from './vm/state.ts';
 import { haRoundMs, slotRetryMs } from '../workflows/contract/budgets.ts';
-import type { DestroyVmInput, DestroyVmResult } from '../workflows/contract/steps.ts';
+import type { DestroyVmInput, DestroyVmResult } from '../workflows/contract/removalSteps.ts';
 
 /**
  * `gone` only by a listing whose rights are proven. The identity is read again as the last thing before the request.

@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { slackMs } from '../workflows/contract/budgets.ts';
-import { stepTraits, type StepName, type Steps } from '../workflows/contract/steps.ts';
+import { stepTraits, type StepName, type Steps } from '../workflows/contract/stepTable.ts';
 import { allocateVmid } from './allocateVmid.ts';
 import { stayAlive, type AliveAttempt } from './attempt.ts';
 import { awaitRunning } from './awaitRunning.ts';

@@ -14,7 +14,7 @@ import type {
   ListManagedVmsInput,
   ListManagedVmsResult,
   ManagedVm,
-} from '../workflows/contract/steps.ts';
+} from '../workflows/contract/removalSteps.ts';
 
 /**
  * Complete or an error: throws Transient `ListingIncomplete` without the rights, `Unreachable` when a VM that may be

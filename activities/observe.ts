@@ -1,6 +1,6 @@
 /** Span and measurement of one step: opened here and nowhere else (design §11). */
 import { SpanStatusCode, trace } from '@opentelemetry/api';
-import type { StepName } from '../workflows/contract/steps.ts';
+import type { StepName } from '../workflows/contract/stepTable.ts';
 import { NotYet, ProviderError } from './providerError.ts';
 
 export type StepOutcome = 'ok' | 'cancelled' | 'notYet' | 'Permanent' | 'NotFound' | 'Transient';

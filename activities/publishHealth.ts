@@ -1,5 +1,8 @@
 /** Writes what the checks of a provider saw into its ProviderHealth, and wakes Proxies that waited for it. */
-import type { PublishHealthInput, PublishHealthResult } from '../workflows/contract/steps.ts';
+import type {
+  PublishHealthInput,
+  PublishHealthResult,
+} from '../workflows/contract/providerSteps.ts';
 import type { HealthDeps, StepContext } from './deps.ts';
 import { recoveredTargets, targetEvents, withTargets } from './kubernetes/healthStatus.ts';
 

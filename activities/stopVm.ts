@@ -14,7 +14,7 @@ import {
 import { ProviderError } from './providerError.ts';
 import type { ProxmoxApi, Upid } from './proxmox/api.ts';
 import { hasProcess, hibernationLock } from './vm/state.ts';
-import type { StopVmInput, StopVmResult } from '../workflows/contract/steps.ts';
+import type { StopVmInput, StopVmResult } from '../workflows/contract/removalSteps.ts';
 
 /**
  * A hibernated VM counts as stopped: it is destroyed directly. On an HA-managed one the task only asks for the stop,

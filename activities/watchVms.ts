@@ -3,7 +3,7 @@ import type { AbsenceAlarm } from '../api/providerHealth.ts';
 import type { Proxy } from '../api/proxy.ts';
 import { watchRoundMs } from '../workflows/contract/budgets.ts';
 import type { Observed } from '../workflows/contract/messages.ts';
-import type { WatchVmsInput } from '../workflows/contract/steps.ts';
+import type { WatchVmsInput } from '../workflows/contract/providerSteps.ts';
 import type { StepContext, StepDeps } from './deps.ts';
 import { seesVms } from './facts/cluster.ts';
 import type { AbsenceAlarms } from './kubernetes/absenceAlarm.ts';

@@ -22,7 +22,7 @@ import { surveyOf } from '../activities/kubernetes/survey.ts';
 import type { ProbeDeps } from '../activities/probeProxies.ts';
 import type { WatchDeps } from '../activities/watchVms.ts';
 import { createProxmoxClients, type ProxmoxClients } from '../activities/proxmox/clients.ts';
-import type { WatchVmsInput } from '../workflows/contract/steps.ts';
+import type { WatchVmsInput } from '../workflows/contract/providerSteps.ts';
 import { agentPollMs, runningPollMs, taskPoll } from '../workflows/contract/budgets.ts';
 import { orphanSender, restCollection } from './collections.ts';
 import type { ConfigFile } from './configFile.ts';

@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { ProviderConfig } from '../api/providersConfig.ts';
 import type { ProviderHealthRecords } from '../activities/kubernetes/healthRecords.ts';
-import type { CheckSettings } from '../workflows/contract/steps.ts';
+import type { CheckSettings } from '../workflows/contract/providerSteps.ts';
 import { ensureCollection } from './collections.ts';
 import type { ConfigFile } from './configFile.ts';
 import { publishConfigState } from './providerHealth.ts';

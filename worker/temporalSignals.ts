@@ -17,7 +17,7 @@ import {
   type Observed,
   type ProviderWorkflowInput,
 } from '../workflows/contract/messages.ts';
-import type { CheckSettings } from '../workflows/contract/steps.ts';
+import type { CheckSettings } from '../workflows/contract/providerSteps.ts';
 
 /** Signals `health`; a run that does not exist is no failure. */
 export async function signalHealth(

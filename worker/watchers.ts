@@ -6,7 +6,7 @@ import { handOver, toFailure } from '../activities/failure.ts';
 import { probeProxies, type ProbeDeps } from '../activities/probeProxies.ts';
 import { watchVms, type WatchDeps } from '../activities/watchVms.ts';
 import { heartbeatEveryMs } from '../workflows/contract/budgets.ts';
-import type { WatchVmsInput } from '../workflows/contract/steps.ts';
+import type { WatchVmsInput } from '../workflows/contract/providerSteps.ts';
 
 export interface Watchers {
   probeProxies(): Promise<void>;

@@ -1,7 +1,7 @@
 /** What the collection of orphans told of a VM: looked at afresh, then put on its way out where it still holds. */
 import type { OrphanSignal } from './contract/collection.ts';
 import type { VmRecord } from './contract/proxy.ts';
-import type { ManagedVm } from './contract/steps.ts';
+import type { ManagedVm } from './contract/removalSteps.ts';
 import type { Life } from './life.ts';
 import { addEvent, retire, type ProxyState } from './state.ts';
 import { listedVm } from './vmRecord.ts';

@@ -1,6 +1,6 @@
 /** Taking a VM away: stop → destroy → seed. Each answer is proven by a fresh look of the next step. */
 import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
-import type { DestroyPurpose, StopVmInput } from './contract/steps.ts';
+import type { DestroyPurpose, StopVmInput } from './contract/removalSteps.ts';
 import { cloneIsOpen, closeClone, openForMs } from './clone.ts';
 import { awaitTask, isTaskEnd, write } from './finished.ts';
 import { StepFailed, type Life } from './life.ts';

@@ -9,7 +9,8 @@ import {
 } from '@temporalio/workflow';
 import { acceptClaim } from './accept.ts';
 import { defaultRequestBoundMs, retryDelayMs } from './contract/budgets.ts';
-import type { AwaitedLocks, StepName } from './contract/steps.ts';
+import type { AwaitedLocks } from './contract/steps.ts';
+import type { StepName } from './contract/stepTable.ts';
 import { detailsOf } from './details.ts';
 import { readFailure, type StepFailure } from './failures.ts';
 import { searchAttributesOf } from './searchAttributes.ts';

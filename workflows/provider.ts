@@ -9,7 +9,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { signalNames, type ProviderWorkflowInput } from './contract/messages.ts';
-import type { TargetHealth } from './contract/steps.ts';
+import type { TargetHealth } from './contract/providerSteps.ts';
 import { readFailure } from './failures.ts';
 import {
   beginProvider,

@@ -2,7 +2,7 @@
 import { providerGoneMs } from './contract/budgets.ts';
 import type { Reason, TargetReason } from './contract/errors.ts';
 import type { ProviderWorkflowInput } from './contract/messages.ts';
-import type { CheckNodeResult, CheckSettings, TargetHealth } from './contract/steps.ts';
+import type { CheckNodeResult, CheckSettings, TargetHealth } from './contract/providerSteps.ts';
 
 /** Plain JSON: handed on by continue-as-new. */
 export interface ProviderState {

@@ -10,7 +10,7 @@ import type {
   ProxyRef,
   VmRecord,
 } from './contract/proxy.ts';
-import type { StepName } from './contract/steps.ts';
+import type { StepName } from './contract/stepTable.ts';
 
 /** What is in the way right now, since when, and when it is tried again. */
 export interface Trouble {

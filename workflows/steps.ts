@@ -14,7 +14,7 @@ import {
 } from './contract/budgets.ts';
 import { errorClasses } from './contract/errors.ts';
 import { mainTaskQueue, providerQueue, providerWaitQueue } from './contract/messages.ts';
-import { stepTraits, type StepName, type Steps } from './contract/steps.ts';
+import { stepTraits, type StepName, type Steps } from './contract/stepTable.ts';
 
 export type StepInput<N extends StepName> = Parameters<Steps[N]>[0];
 export type StepResult<N extends StepName> = Awaited<ReturnType<Steps[N]>>;

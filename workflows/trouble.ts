@@ -7,7 +7,7 @@ import {
   waitBudgets,
 } from './contract/budgets.ts';
 import type { FailureFacts, Reason } from './contract/errors.ts';
-import type { StepName } from './contract/steps.ts';
+import type { StepName } from './contract/stepTable.ts';
 import type { StepFailure } from './failures.ts';
 import type { LockWait, Trouble } from './state.ts';
 

@@ -1,7 +1,8 @@
 /** The record of a VM: made before its clone, from a listing, or from what a status remembered. Pure. */
 import { defaultRequestBoundMs } from './contract/budgets.ts';
 import type { DeletionPolicy, VmRecord } from './contract/proxy.ts';
-import type { ManagedVm, Plan, RecordedStatus, VmRef } from './contract/steps.ts';
+import type { ManagedVm } from './contract/removalSteps.ts';
+import type { Plan, RecordedStatus, VmRef } from './contract/steps.ts';
 
 const unknownYet = {
   diskKeys: [],

@@ -1,7 +1,7 @@
 /** Does Kubernetes still want this VM gone? Read again right before anything is destroyed (design §3). */
 import type { StepDeps } from '../deps.ts';
 import { transient } from '../providerError.ts';
-import type { StopVmInput } from '../../workflows/contract/steps.ts';
+import type { StopVmInput } from '../../workflows/contract/removalSteps.ts';
 import { wantedSpec } from './wantedSpec.ts';
 
 /**

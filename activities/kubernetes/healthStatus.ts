@@ -2,7 +2,7 @@
 import type { ConditionRecord } from '../../api/conditions.ts';
 import type { ProviderHealthStatus, ProviderTarget } from '../../api/providerHealth.ts';
 import type { ProxyEvent } from '../../workflows/contract/proxy.ts';
-import type { TargetHealth } from '../../workflows/contract/steps.ts';
+import type { TargetHealth } from '../../workflows/contract/providerSteps.ts';
 
 /** The status with these targets; a target that is as ready as before keeps its `lastTransition`. */
 export function withTargets(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reasons } from '../../workflows/contract/errors.ts';
 import { phases } from '../../workflows/contract/proxy.ts';
-import { stepTraits } from '../../workflows/contract/steps.ts';
+import { stepTraits } from '../../workflows/contract/stepTable.ts';
 import { assertSameNames, groupsIn, headingsOf, read, sectionOf } from '../support/pages.ts';
 
 const runbook = read('docs/operations.md');

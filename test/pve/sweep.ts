@@ -12,7 +12,7 @@ import { runningClones } from '../../activities/facts/tasks.ts';
 import { isNotFound, ProviderError } from '../../activities/providerError.ts';
 import { UserError } from '../../deploy/dev/program.ts';
 import type { ProxyRef } from '../../workflows/contract/proxy.ts';
-import type { StopVmInput } from '../../workflows/contract/steps.ts';
+import type { StopVmInput } from '../../workflows/contract/removalSteps.ts';
 import { installationId, type Host } from './host.ts';
 import { providerName } from './settings.ts';
 

@@ -5,7 +5,7 @@ import { deleteSeed } from '../../activities/deleteSeed.ts';
 import { listManagedVms } from '../../activities/listManagedVms.ts';
 import { cloneTemplate } from '../../activities/cloneTemplate.ts';
 import { installationHex, vmNameFor } from '../../activities/vm/identity.ts';
-import type { DeleteSeedInput } from '../../workflows/contract/steps.ts';
+import type { DeleteSeedInput } from '../../workflows/contract/removalSteps.ts';
 import { eventually } from '../support/eventually.ts';
 import { stepFixture } from '../support/stepFixture.ts';
 import {

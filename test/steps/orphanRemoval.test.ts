@@ -5,7 +5,7 @@ import { deleteSeed } from '../../activities/deleteSeed.ts';
 import { destroyVm } from '../../activities/destroyVm.ts';
 import { stopVm } from '../../activities/stopVm.ts';
 import { installationHex } from '../../activities/vm/identity.ts';
-import type { DeleteSeedInput, StopVmInput } from '../../workflows/contract/steps.ts';
+import type { DeleteSeedInput, StopVmInput } from '../../workflows/contract/removalSteps.ts';
 import { powerOn } from '../simulator/power.ts';
 import { aRef } from '../support/aPlan.ts';
 import { aProxy } from '../support/memoryRecords.ts';

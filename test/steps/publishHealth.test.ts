@@ -5,7 +5,7 @@ import { publishHealth } from '../../activities/publishHealth.ts';
 import { withCondition } from '../../activities/kubernetes/healthStatus.ts';
 import type { HealthDeps } from '../../activities/deps.ts';
 import type { ProviderHealthStatus } from '../../api/providerHealth.ts';
-import type { PublishHealthResult, TargetHealth } from '../../workflows/contract/steps.ts';
+import type { PublishHealthResult, TargetHealth } from '../../workflows/contract/providerSteps.ts';
 import { healthRig, type HealthRig } from '../support/healthRig.ts';
 import { withSteps } from '../support/stepHarness.ts';
 

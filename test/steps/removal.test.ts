@@ -4,7 +4,7 @@ import { destroyVm } from '../../activities/destroyVm.ts';
 import type { Providers } from '../../activities/deps.ts';
 import { stopVm } from '../../activities/stopVm.ts';
 import type { Reason } from '../../workflows/contract/errors.ts';
-import type { DestroyPurpose } from '../../workflows/contract/steps.ts';
+import type { DestroyPurpose } from '../../workflows/contract/removalSteps.ts';
 import { powerOn } from '../simulator/power.ts';
 import { aProxy } from '../support/memoryRecords.ts';
 import { deleting, ended, removing, writes } from '../support/removals.ts';

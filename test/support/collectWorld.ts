@@ -11,7 +11,8 @@ import type {
   SignalOrphanInput,
 } from '../../workflows/contract/collection.ts';
 import type { FailureFacts } from '../../workflows/contract/errors.ts';
-import type { DeleteSeedInput, Steps } from '../../workflows/contract/steps.ts';
+import type { DeleteSeedInput } from '../../workflows/contract/removalSteps.ts';
+import type { Steps } from '../../workflows/contract/stepTable.ts';
 
 export const lostOwner = {
   namespace: 'egress',

@@ -1,6 +1,6 @@
 /**
  * A tiny world for workflow tests: VMs, seeds and one Proxy object, changed by fake steps that behave as the
- * real ones promise to (contract/steps.ts). Tests assert what is in the world, never which step was called.
+ * real ones promise to (contract/stepTable.ts). Tests assert what is in the world, never which step was called.
  */
 import { ApplicationFailure } from '@temporalio/common';
 import type { FailureFacts } from '../../workflows/contract/errors.ts';
@@ -11,13 +11,8 @@ import type {
   ProxyRef,
   ProxyStatus,
 } from '../../workflows/contract/proxy.ts';
-import type {
-  AllocateVmidResult,
-  Plan,
-  RecordedStatus,
-  StepName,
-  Steps,
-} from '../../workflows/contract/steps.ts';
+import type { AllocateVmidResult, Plan, RecordedStatus } from '../../workflows/contract/steps.ts';
+import type { StepName, Steps } from '../../workflows/contract/stepTable.ts';
 
 export interface FakeVm {
   vmid: number;

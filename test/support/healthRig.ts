@@ -6,7 +6,7 @@ import type { HealthDeps, StepContext } from '../../activities/deps.ts';
 import type { ProviderHealthRecords } from '../../activities/kubernetes/healthRecords.ts';
 import type { TargetReason } from '../../workflows/contract/errors.ts';
 import type { ProxyEvent } from '../../workflows/contract/proxy.ts';
-import type { TargetHealth } from '../../workflows/contract/steps.ts';
+import type { TargetHealth } from '../../workflows/contract/providerSteps.ts';
 import { withSteps, type StepRig } from './stepHarness.ts';
 
 export interface HealthRig {

@@ -11,7 +11,12 @@ import { resizeDisk } from '../../activities/resizeDisk.ts';
 import { startVm } from '../../activities/startVm.ts';
 import { stopVm } from '../../activities/stopVm.ts';
 import { uploadSeed } from '../../activities/uploadSeed.ts';
-import type { AllocateVmidInput, AllocateVmidResult, DeleteSeedInput, Plan } from '../../workflows/contract/steps.ts'; // prettier-ignore
+import type { DeleteSeedInput } from '../../workflows/contract/removalSteps.ts';
+import type {
+  AllocateVmidInput,
+  AllocateVmidResult,
+  Plan,
+} from '../../workflows/contract/steps.ts';
 import { eventually } from './eventually.ts';
 import { removing } from './removals.ts';
 import type { StepRig } from './stepHarness.ts';

@@ -1,6 +1,6 @@
 /** What tests of stopVm and destroyVm share. */
 import { awaitTask } from '../../activities/awaitTask.ts';
-import type { StopVmInput } from '../../workflows/contract/steps.ts';
+import type { StopVmInput } from '../../workflows/contract/removalSteps.ts';
 import { withSteps, type StepRig } from './stepHarness.ts';
 
 /** Input of stopVm and destroyVm for the rig's own VM. */

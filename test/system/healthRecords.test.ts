@@ -11,7 +11,7 @@ import { KubernetesHealthRecords } from '../../activities/kubernetes/healthRecor
 import { withCondition, withTargets } from '../../activities/kubernetes/healthStatus.ts';
 import { ProviderError } from '../../activities/providerError.ts';
 import type { ProviderHealthStatus } from '../../api/providerHealth.ts';
-import type { TargetHealth } from '../../workflows/contract/steps.ts';
+import type { TargetHealth } from '../../workflows/contract/providerSteps.ts';
 import { startApiServer, type ApiServer } from './support/apiserver.ts';
 
 const manifests = [

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { ActivityNotFoundError } from '@temporalio/client';
 import { stayAlive, type AliveAttempt } from '../../activities/attempt.ts';
 import { heartbeatEveryMs, temporalSilenceMs } from '../../workflows/contract/budgets.ts';
-import { stepTraits, type StepName } from '../../workflows/contract/steps.ts';
+import { stepTraits, type StepName } from '../../workflows/contract/stepTable.ts';
 import { stepOptions } from '../../workflows/steps.ts';
 
 const writingSteps = Object.entries(stepTraits)

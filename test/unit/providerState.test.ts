@@ -10,7 +10,7 @@ import {
   type NodeOutcome,
 } from '../../workflows/providerState.ts';
 import { providerGoneMs } from '../../workflows/contract/budgets.ts';
-import type { CheckSettings, TargetHealth } from '../../workflows/contract/steps.ts';
+import type { CheckSettings, TargetHealth } from '../../workflows/contract/providerSteps.ts';
 
 const settings: CheckSettings = {
   address: 'https://192.0.2.1:8006',

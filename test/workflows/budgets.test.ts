@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { ApplicationFailure } from '@temporalio/common';
 import type { WaitKind } from '../../workflows/contract/budgets.ts';
 import type { FailureFacts } from '../../workflows/contract/errors.ts';
-import type { Steps } from '../../workflows/contract/steps.ts';
+import type { Steps } from '../../workflows/contract/stepTable.ts';
 import { FakeWorld } from '../support/fakeWorld.ts';
 import { ready } from '../support/storyParts.ts';
 import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';

@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { scaleTime } from './matrix/scaledTime.ts';
 
 scaleTime();
-const { stepTraits } = await import('../../workflows/contract/steps.ts');
+const { stepTraits } = await import('../../workflows/contract/stepTable.ts');
 const { cellName, columnOf, columnsOf, rowsOf, sums } = await import('./matrix/cells.ts');
 const { openDesk } = await import('./matrix/desk.ts');
 const { createReport } = await import('./matrix/report.ts');

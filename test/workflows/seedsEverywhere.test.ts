@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Steps } from '../../workflows/contract/steps.ts';
+import type { Steps } from '../../workflows/contract/stepTable.ts';
 import { FakeWorld } from '../support/fakeWorld.ts';
 import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';
 

@@ -1,6 +1,6 @@
 /** Signals and queries of the `proxy` workflow, and the names both sides share. */
 import type { Leftover, Phase, ProxyRef, VmRecord } from './proxy.ts';
-import type { CheckSettings } from './steps.ts';
+import type { CheckSettings } from './providerSteps.ts';
 
 export const proxyWorkflowType = 'proxy';
 export const probesWorkflowType = 'probes';

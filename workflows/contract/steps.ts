@@ -1,13 +1,5 @@
-/** The steps (activities) of the operator: names, inputs and results. Plain JSON, references and facts only. */
+/** Inputs and results of the steps (activities) that make a VM and keep its Proxy. Plain JSON, references and facts only. */
 import type { WaitKind } from './budgets.ts';
-import type {
-  Census,
-  ListSeedsInput,
-  ListSeedsResult,
-  PublishOrphansInput,
-  SignalOrphanInput,
-} from './collection.ts';
-import type { TargetReason } from './errors.ts';
 import type {
   DeletionPolicy,
   DesiredProxy,
@@ -53,9 +45,6 @@ export interface VmRef {
   node: string;
   name: string;
 }
-
-/** Why a VM is to be destroyed; decides what the step must read again right before (design §3). */
-export type DestroyPurpose = 'deletion' | 'replacement' | 'incomplete' | 'leftover' | 'orphan';
 
 /** A VM whose lock the workflow waits for, and since when the budget of that wait runs (epoch ms). */
 export interface AwaitedLock {
@@ -244,64 +233,6 @@ export interface PollAgentResult {
   node: string;
 }
 
-export interface StopVmInput {
-  ref: ProxyRef;
-  vm: VmRef;
-  purpose: DestroyPurpose;
-  specHash: string;
-  /** The VM's ide2 never named our seed, so `protection` was inherited from the template. */
-  protectionInherited: boolean;
-  /** UPID of a clone to this VM that our own request started and whose end nobody has seen. */
-  ownClone: string | null;
-}
-/**
- * `gone`: no VM of ours is there (proven). `stopped`: it may be destroyed now. `task`: wait, then ask again.
- * `aborted`: its clone was told to end; wait for that, then ask again.
- */
-export type StopVmResult =
-  | { kind: 'gone' }
-  | { kind: 'aborted' }
-  | { kind: 'stopped'; node: string }
-  | { kind: 'task'; node: string; upid: string };
-export type DestroyVmInput = StopVmInput;
-export type DestroyVmResult = { kind: 'gone' } | { kind: 'task'; node: string; upid: string };
-
-export interface DeleteSeedInput {
-  /** `null`: its Proxy is known by the name of the seed only. */
-  ref: ProxyRef | null;
-  provider: string;
-  vmName: string;
-  seedFile: string;
-  node: string;
-  /** VMID the seed was made for; the VM there may have been renamed since. `null`: not known. */
-  vmid: number | null;
-  /** Storage it was uploaded to; `null`: the one the provider has now. */
-  isoStorage: string | null;
-  /** It goes only while no Proxy of its UID exists, which is asked right before. */
-  orphan?: boolean;
-}
-/** `alsoOn`: other nodes that list it, as far as they answer. */
-export type DeleteSeedResult = { kind: 'gone'; alsoOn?: string[] } | { kind: 'task'; upid: string };
-
-export interface ListManagedVmsInput {
-  /** `null`: all VMs of ours on the provider, held against all Proxies. */
-  ref: ProxyRef | null;
-  provider: string;
-}
-/** A VM that is provably ours and of this Proxy's UID (design §3), whatever spec it was made for. */
-export interface ManagedVm {
-  vmid: number;
-  node: string;
-  name: string;
-  specHash: string;
-}
-export interface ListManagedVmsResult {
-  /** Of that one Proxy; empty without one. */
-  vms: ManagedVm[];
-  /** Only without a `ref`. */
-  census: Census | null;
-}
-
 export interface PublishStatusInput {
   ref: ProxyRef;
   status: ProxyStatus;
@@ -317,117 +248,3 @@ export interface ReleaseProxyInput {
 export interface ReleaseProxyResult {
   released: boolean;
 }
-
-/** What checking a provider depends on, of config and flags. */
-export interface CheckSettings {
-  /** URL the nodes are checked through. */
-  address: string;
-  /** In the order of the config. */
-  nodes: string[];
-  /** From the start of one round to the start of the next. */
-  intervalMs: number;
-  /** Bound of one check, all its requests together. */
-  timeoutMs: number;
-}
-export interface CheckNodeInput {
-  provider: string;
-  node: string;
-}
-/** One node as a check found it (design §2, ProviderHealth). */
-export interface TargetHealth {
-  name: string;
-  address: string;
-  ready: boolean;
-  reason: TargetReason;
-  message: string;
-  latencyMs: number | null;
-  /** RFC 3339; `null`: nobody could check it. */
-  checkedAt: string | null;
-  /** Facts met on the way: version, free space, templates found; never a secret. */
-  details: Record<string, string>;
-}
-export interface CheckNodeResult {
-  /** `null`: the config no longer has this node. */
-  target: TargetHealth | null;
-  settings: CheckSettings;
-}
-export interface PublishHealthInput {
-  provider: string;
-  /** In the order of the config. `null`: nobody serves the provider any more, so its ProviderHealth goes. */
-  targets: TargetHealth[] | null;
-}
-export interface PublishHealthResult {
-  /** Targets that are ready and were not before; their Proxies were told. */
-  recovered: string[];
-}
-
-export interface WatchVmsInput {
-  provider: string;
-}
-
-/** Every step by its name: activity type, label in the UI, log field and heading of the runbook. */
-export interface Steps {
-  claimProxy(input: ClaimProxyInput): Promise<ClaimProxyResult>;
-  resolvePlacement(input: ResolvePlacementInput): Promise<Plan>;
-  allocateVmid(input: AllocateVmidInput): Promise<AllocateVmidResult>;
-  cloneTemplate(input: CloneTemplateInput): Promise<CloneTemplateResult>;
-  uploadSeed(input: UploadSeedInput): Promise<UploadSeedResult>;
-  configureVm(input: ConfigureVmInput): Promise<ConfigureVmResult>;
-  resizeDisk(input: VmStepInput): Promise<SubmitResult>;
-  startVm(input: VmStepInput): Promise<SubmitResult>;
-  awaitTask(input: AwaitTaskInput): Promise<AwaitTaskResult>;
-  awaitRunning(input: VmStepInput): Promise<AwaitRunningResult>;
-  pollAgent(input: PollAgentInput): Promise<PollAgentResult>;
-  publishStatus(input: PublishStatusInput): Promise<PublishStatusResult>;
-  stopVm(input: StopVmInput): Promise<StopVmResult>;
-  destroyVm(input: DestroyVmInput): Promise<DestroyVmResult>;
-  deleteSeed(input: DeleteSeedInput): Promise<DeleteSeedResult>;
-  releaseProxy(input: ReleaseProxyInput): Promise<ReleaseProxyResult>;
-  listManagedVms(input: ListManagedVmsInput): Promise<ListManagedVmsResult>;
-  probeProxies(): Promise<void>;
-  watchVms(input: WatchVmsInput): Promise<void>;
-  checkNode(input: CheckNodeInput): Promise<CheckNodeResult>;
-  publishHealth(input: PublishHealthInput): Promise<PublishHealthResult>;
-  listSeeds(input: ListSeedsInput): Promise<ListSeedsResult>;
-  signalOrphan(input: SignalOrphanInput): Promise<void>;
-  publishOrphans(input: PublishOrphansInput): Promise<void>;
-}
-export type StepName = keyof Steps;
-
-/** Where a step runs, and whether it may change anything: the table that workflows, worker and tests share. */
-export interface StepTraits {
-  queue: 'main' | 'provider' | 'wait';
-  /** `read`: Temporal may repeat it. `write`: one attempt, the workflow decides what comes next. */
-  effect: 'read' | 'write';
-  /** Requests to Proxmox that one attempt may send, for the attempt's time limit. */
-  requests: number;
-}
-export const stepTraits: Record<StepName, StepTraits> = {
-  claimProxy: { queue: 'main', effect: 'read', requests: 2 },
-  resolvePlacement: { queue: 'provider', effect: 'read', requests: 0 },
-  allocateVmid: { queue: 'provider', effect: 'read', requests: 20 },
-  cloneTemplate: { queue: 'provider', effect: 'write', requests: 10 },
-  uploadSeed: { queue: 'provider', effect: 'write', requests: 4 },
-  configureVm: { queue: 'provider', effect: 'write', requests: 5 },
-  resizeDisk: { queue: 'provider', effect: 'write', requests: 4 },
-  startVm: { queue: 'provider', effect: 'write', requests: 5 },
-  awaitTask: { queue: 'wait', effect: 'read', requests: 2 },
-  awaitRunning: { queue: 'wait', effect: 'read', requests: 3 },
-  pollAgent: { queue: 'wait', effect: 'read', requests: 4 },
-  publishStatus: { queue: 'main', effect: 'read', requests: 2 },
-  stopVm: { queue: 'provider', effect: 'write', requests: 12 },
-  destroyVm: { queue: 'provider', effect: 'write', requests: 16 },
-  deleteSeed: { queue: 'provider', effect: 'write', requests: 16 },
-  releaseProxy: { queue: 'main', effect: 'read', requests: 2 },
-  listManagedVms: { queue: 'provider', effect: 'read', requests: 40 },
-  probeProxies: { queue: 'main', effect: 'read', requests: 0 },
-  watchVms: { queue: 'wait', effect: 'read', requests: 0 },
-  // Its requests share one bound of their own, `waitMs` of the call.
-  checkNode: { queue: 'wait', effect: 'read', requests: 0 },
-  // It also tells Proxies, and records Events.
-  publishHealth: { queue: 'main', effect: 'read', requests: 10 },
-  listSeeds: { queue: 'provider', effect: 'read', requests: 40 },
-  // A signal that is sent twice is heeded once.
-  signalOrphan: { queue: 'main', effect: 'read', requests: 2 },
-  publishOrphans: { queue: 'main', effect: 'read', requests: 20 },
-};

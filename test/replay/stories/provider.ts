@@ -1,7 +1,7 @@
 /** The workflow of a provider: rounds, an edit of the config, a fresh run, and its end. */
 import { FakeCluster, tellProvider, type ProviderStory } from '../../support/providerStory.ts';
 import type { StorySettings } from '../../support/workflowHarness.ts';
-import type { CheckSettings } from '../../../workflows/contract/steps.ts';
+import type { CheckSettings } from '../../../workflows/contract/providerSteps.ts';
 import type { Recording } from '../recordedStory.ts';
 import { showHistory } from '../showHistory.ts';
 

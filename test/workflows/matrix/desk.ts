@@ -18,7 +18,7 @@ import {
   providerQueue,
   providerWaitQueue,
 } from '../../../workflows/contract/messages.ts';
-import { stepTraits } from '../../../workflows/contract/steps.ts';
+import { stepTraits } from '../../../workflows/contract/stepTable.ts';
 import { operatorToken, tokenSecret } from '../../support/stepFixture.ts';
 import { makeCa } from '../../support/tls.ts';
 import { rows } from './rows.ts';

@@ -1,7 +1,7 @@
 /** The rows of the matrix: for every step, how a story comes to it and what it asks of the world. */
 import type { ProxyRecords } from '../../../activities/kubernetes/records.ts';
 import type { ProxyStatus } from '../../../workflows/contract/proxy.ts';
-import type { StepName } from '../../../workflows/contract/steps.ts';
+import type { StepName } from '../../../workflows/contract/stepTable.ts';
 import type { MatrixStep } from './stepWorker.ts';
 
 /**

@@ -9,7 +9,7 @@ import type { StepDeps } from '../../../activities/deps.ts';
 import { createKubernetesSteps, createProviderSteps } from '../../../activities/index.ts';
 import type { ProxmoxApi } from '../../../activities/proxmox/api.ts';
 import { createProxmoxClients } from '../../../activities/proxmox/clients.ts';
-import type { StepName, Steps } from '../../../workflows/contract/steps.ts';
+import type { StepName, Steps } from '../../../workflows/contract/stepTable.ts';
 import { aProviderConfig, testInstallation } from '../../support/aPlan.ts';
 import { memoryAlarms } from '../../support/memoryAlarms.ts';
 import { recordingLog } from '../../support/recordingLog.ts';
