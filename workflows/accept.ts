@@ -69,7 +69,7 @@ function isChanged(before: DesiredProxy, after: DesiredProxy): boolean {
 /** A new generation lifts what was latched, and what was waited for is tried at once. */
 function specChanged(state: ProxyState, before: DesiredProxy, after: DesiredProxy): void {
   state.trouble = null;
-  if (before.specHash !== after.specHash) state.replacementLate = false;
+  if (before.specHash !== after.specHash) Object.assign(state, { replacementLate: false, stops: [] });
   // What was seen during the pause was left as it was.
   if (before.paused && !after.paused) state.lookWanted = true;
 }
@@ -99,6 +99,8 @@ function byAnnotation(value: string): string {
 export function requestRetry(state: ProxyState, by: string): void {
   const message = `retry requested by ${by}: trying again now`;
   addEvent(state, 'Normal', 'RetryRequested', 'Retry', message);
+  // Whoever asks has seen to what stopped it.
+  state.stops = [];
   wake(state);
   state.trouble = state.trouble?.nextAtMs === null ? null : state.trouble;
   if (state.repairTrouble) state.lookWanted = true;

@@ -3,14 +3,15 @@
  * certain (design §7). One that passes its probes is never stopped or started again.
  */
 import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
-import type { AllocateVmidResult, Plan } from './contract/steps.ts';
-import { finished, write } from './finished.ts';
+import type { AllocateVmidResult } from './contract/steps.ts';
+import { write } from './finished.ts';
 import { StepFailed, type Life } from './life.ts';
-import { avoidedVmids, awaitUpload, uploadOnce } from './provision.ts';
+import { isPaused, mendPower } from './mendPower.ts';
+import { avoidedVmids } from './provision.ts';
 import { addEvent, forgetHealth, type ProxyState, type Trouble } from './state.ts';
 import { latchedTrouble } from './trouble.ts';
 import type { StepInput } from './steps.ts';
-import { forget, giveUpStuck, noteVanished } from './vanished.ts';
+import { giveUpStuck, noteVanished } from './vanished.ts';
 import { placeOf, planOf, refOf } from './vmRecord.ts';
 
 type Existing = Extract<AllocateVmidResult, { kind: 'existing' }>;
@@ -127,93 +128,6 @@ function ioError(state: ProxyState, vm: VmRecord, before: VmRecord['power']): Tr
     addEvent(state, 'Warning', 'VmIoError', 'Repair', `${message}; ${remedy}`);
   }
   return latchedTrouble(state.repairTrouble, 'VmIoError', message, remedy, Date.now());
-}
-
-function isPaused({ desired }: ProxyState): boolean {
-  return desired?.paused === true;
-}
-
-/** Stopped, paused or hibernated: it serves nobody, which is told before anything is done about it. */
-async function mendPower(
-  life: Life,
-  desired: DesiredProxy,
-  vm: VmRecord,
-  found: Existing,
-): Promise<Trouble | null> {
-  const { state } = life;
-  const plan = planOf(vm, desired.deletionPolicy);
-  const { power } = found;
-  const what = `VM ${vm.vmid} on ${vm.node} is ${power}`;
-  const fate = isPaused(state) ? 'the Proxy is paused, so it stays so' : 'starting it';
-  if (vm.power !== power) addEvent(state, 'Warning', 'VmStopped', 'Repair', `${what}; ${fate}`);
-  vm.power = power === 'unknown' ? null : power;
-  forgetHealth(state, vm.ip);
-  state.repairTrouble = latchedTrouble(
-    state.repairTrouble,
-    'VmStopped',
-    `${what}; ${fate}`,
-    null,
-    Date.now(),
-  );
-  if (isPaused(state)) return state.repairTrouble;
-  if (vm !== state.serving) {
-    // Never Ready: the line gives it seed, config and size again before it starts it.
-    forget(vm);
-    return null;
-  }
-  if (found.seed === 'missing') await mendSeed(life, desired, vm, found);
-  // Somebody may have paused it meanwhile: no start follows that (design §7).
-  if (isPaused(state)) return state.repairTrouble;
-  const input = { ref: state.ref, plan, vm: refOf(vm) };
-  await finished(life, plan, 'start', vm, () =>
-    life.step('startVm', input, { ...placeOf(vm), summary: `start VM ${vm.vmid} on ${vm.node}` }),
-  );
-  const running = await life.step('awaitRunning', input, {
-    ...placeOf(vm),
-    summary: `wait until VM ${vm.vmid} runs`,
-  });
-  vm.node = running.node;
-  vm.power = 'running';
-  addEvent(state, 'Normal', 'VmStarted', 'Repair', `VM ${vm.vmid} on ${vm.node} runs again`);
-  return null;
-}
-
-/**
- * A VM does not start while its CD-ROM names a file that is not there. The guest reads the seed at its first boot only,
- * so where the same one cannot be made again the drive is emptied.
- */
-async function mendSeed(
-  life: Life,
-  desired: DesiredProxy,
-  vm: VmRecord,
-  found: Existing,
-): Promise<void> {
-  const { ref } = life.state;
-  const { isoStorage } = found;
-  const plan: Plan = { ...planOf(vm, desired.deletionPolicy), isoStorage: isoStorage ?? '' };
-  if (vm.specHash === desired.specHash && isoStorage !== null) {
-    try {
-      await write(() => uploadOnce(life, plan, vm));
-      return await awaitUpload(life, placeOf(vm), vm);
-    } catch (error) {
-      if (!isOtherSpec(error)) throw error;
-    }
-  }
-  await write(() =>
-    life.step(
-      'configureVm',
-      { kind: 'mend', ref, vm: refOf(vm), emptyDrive: true },
-      { ...placeOf(vm), summary: `empty the CD-ROM drive of VM ${vm.vmid}` },
-    ),
-  );
-  const message = `the seed of VM ${vm.vmid} is lost and cannot be made again: its CD-ROM drive is empty now`;
-  addEvent(life.state, 'Warning', 'ConfigMended', 'Repair', message);
-}
-
-function isOtherSpec(error: unknown): boolean {
-  if (!(error instanceof StepFailed)) return false;
-  const { reason } = error.failure.facts;
-  return reason === 'CloudInitChanged' || reason === 'CloudInitUnavailable';
 }
 
 /** Tag and agent option of a VM that runs; nothing else of its config is touched. */

@@ -119,6 +119,8 @@ export interface ProxyState {
   lookWanted: boolean;
   /** When VMs of this Proxy were found gone (epoch ms), newest last. */
   vanishings: number[];
+  /** When they were found not to run. */
+  stops: number[];
   /** The Proxy that keeps the ip:port this one claims, too; `null`: nobody disputes it. */
   addressHeldBy: string | null;
   /** The object must be read again before anything else is decided. */
@@ -162,6 +164,7 @@ export function initialState(ref: ProxyRef, searchAttributes: boolean): ProxySta
     events: [],
     lookWanted: false,
     vanishings: [],
+    stops: [],
     addressHeldBy: null,
     refreshWanted: true,
     released: false,

@@ -1,5 +1,5 @@
 /** What becomes of a Proxy whose VM is gone, or held for good by a lock. Pure changes of state. */
-import { providerRetryMs, vanishedMemoryMs, vanishedRetryMs } from './contract/budgets.ts';
+import { providerRetryMs, repeatMemoryMs, repeatRetryMs } from './contract/budgets.ts';
 import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
 import type { AllocateVmidResult } from './contract/steps.ts';
 import { addEvent, forgetHealth, retire, type ProxyState, type Trouble } from './state.ts';
@@ -40,8 +40,8 @@ export function noteVanished(
   // The record stays: its seed may still be where it was put.
   forget(vm);
   state.next = vm;
-  state.vanishings = [...state.vanishings.filter((at) => at > nowMs - vanishedMemoryMs), nowMs];
-  const waitMs = vanishedRetryMs(state.vanishings.length);
+  state.vanishings = [...state.vanishings.filter((at) => at > nowMs - repeatMemoryMs), nowMs];
+  const waitMs = repeatRetryMs(state.vanishings.length);
   if (waitMs === 0) return;
   const again = `${message}, the ${state.vanishings.length}. time within an hour; made again in ${waitMs / 60_000} min`;
   const remedy = 'find out who removes it';

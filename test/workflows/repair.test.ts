@@ -108,26 +108,6 @@ describe('a Proxy whose VM does not run, or is gone', () => {
     });
   });
 
-  it('waits longer each time a VM vanishes again', async () => {
-    await onReady(async (story) => {
-      const { world, until, health, skip } = story;
-      world.vms.clear();
-      await observed(story);
-      await until(() => world.vms.size === 1 && world.status?.ip === ip, 'made again');
-      await health(true);
-      await until(() => world.status?.phase === 'Ready', 'Ready again');
-      world.vms.clear();
-      await observed(story);
-      await until(() => world.status?.message.includes('2. time') === true, 'it says so');
-      assert.equal(world.status?.phase, 'Provisioning');
-      assert.equal(world.vms.size, 0);
-      await skip(20_000);
-      assert.equal(world.vms.size, 0);
-      await skip(41_000);
-      await until(() => world.status?.ip === ip, 'made again');
-    });
-  });
-
   it('looks but changes nothing while paused, and mends when the pause is over', async () => {
     await onReady(async (story, vm) => {
       const { world, until, changed } = story;

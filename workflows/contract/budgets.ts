@@ -60,11 +60,11 @@ export const watchHeartbeatMs = 30 * second;
 export const agentRecheckMs = 10 * minute;
 /** The same while an agent that used to answer is silent. */
 export const agentSilenceCheckMs = 1 * minute;
-/** VMs that vanish again within this time are made again ever more slowly. */
-export const vanishedMemoryMs = 60 * minute;
+/** VMs that vanish or stop again within this time are made or started again ever more slowly. */
+export const repeatMemoryMs = 60 * minute;
 
-/** Pause before a VM that vanished for the n-th time within `vanishedMemoryMs` is made again: 0, 1, 2, 4 … 30 min. */
-export function vanishedRetryMs(times: number): number {
+/** Pause after the n-th time within `repeatMemoryMs` that VMs of one Proxy vanished, or stopped: 0, 1, 2, 4 … 30 min. */
+export function repeatRetryMs(times: number): number {
   return times <= 1 ? 0 : Math.min(30 * minute, minute * 2 ** Math.min(times - 2, 10));
 }
 

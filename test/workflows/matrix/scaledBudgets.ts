@@ -41,7 +41,7 @@ export const watchRoundMs = 200;
 export const watchHeartbeatMs = 2_000;
 export const agentRecheckMs = 10_000;
 export const agentSilenceCheckMs = 1_000;
-export const vanishedMemoryMs = 10_000;
+export const repeatMemoryMs = 10_000;
 export const providerGoneMs = 10_000;
 export const collectEveryMs = 10_000;
 export const orphansUnservedMs = 10_000;
@@ -67,7 +67,7 @@ export function retryDelayMs(failures: number): number {
 }
 
 /** As the original, in its own unit. */
-export function vanishedRetryMs(times: number): number {
+export function repeatRetryMs(times: number): number {
   return times <= 1 ? 0 : Math.min(500, 50 * 2 ** Math.min(times - 2, 10));
 }
 
@@ -95,8 +95,8 @@ export function observedRetellMs(tellings: number): number {
   watchHeartbeatMs,
   agentRecheckMs,
   agentSilenceCheckMs,
-  vanishedMemoryMs,
-  vanishedRetryMs,
+  repeatMemoryMs,
+  repeatRetryMs,
   observedRetellMs,
   providerGoneMs,
   collectEveryMs,
