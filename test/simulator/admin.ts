@@ -1,6 +1,12 @@
 import http from 'node:http';
 import { z } from 'zod';
-import { heldLock, parseFault, parseNodeChange, parseStorageChange } from './adminBodies.ts';
+import {
+  heldLock,
+  parseFault,
+  parseGuestChange,
+  parseNodeChange,
+  parseStorageChange,
+} from './adminBodies.ts';
 import { textOf } from './errors.ts';
 import { readSeed } from './iso.ts';
 import type { Simulator } from './simulator.ts';
@@ -111,6 +117,13 @@ function adminRoutes(simulator: Simulator): readonly (readonly [string, RegExp, 
       /^\/vms\/(\d+)\/power-off$/,
       (match) => {
         simulator.powerOffVm(Number(match[1]));
+      },
+    ],
+    [
+      'POST',
+      /^\/vms\/(\d+)\/guest$/,
+      (match, body) => {
+        simulator.changeGuest(Number(match[1]), parseGuestChange(body));
       },
     ],
     [

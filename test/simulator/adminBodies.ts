@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { FaultAction, FaultSpec } from './faults.ts';
 import type { NodeChange, StorageChange } from './operate.ts';
+import type { GuestChange } from './power.ts';
 
 const taskFault = {
   fail: z.string().optional(),
@@ -52,6 +53,11 @@ const storageChange = z.strictObject({
   slowSeconds: z.number().nonnegative().optional(),
   allocationSeconds: z.number().nonnegative().optional(),
   cloneSlots: z.number().int().positive().optional(),
+});
+
+const guestChange = z.strictObject({
+  proxyBroken: z.boolean().optional(),
+  newAddress: z.boolean().optional(),
 });
 
 /** Body of `POST /locks`. */
@@ -107,6 +113,15 @@ export function parseNodeChange(body: unknown): Partial<NodeChange> {
   if (parsed.pmxcfs !== undefined) change.pmxcfs = parsed.pmxcfs;
   if (parsed.pvestatd !== undefined) change.pvestatd = parsed.pvestatd;
   if (parsed.sshSeconds !== undefined) change.sshSeconds = parsed.sshSeconds;
+  return change;
+}
+
+/** Throws when the body is of another shape. */
+export function parseGuestChange(body: unknown): GuestChange {
+  const parsed = guestChange.parse(body);
+  const change: GuestChange = {};
+  if (parsed.proxyBroken !== undefined) change.proxyBroken = parsed.proxyBroken;
+  if (parsed.newAddress !== undefined) change.newAddress = parsed.newAddress;
   return change;
 }
 

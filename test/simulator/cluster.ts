@@ -45,6 +45,10 @@ export interface Running {
   /** Address of net0 once DHCP gave one. */
   address: string | null;
   proxyPort: number | null;
+  /** The guest's proxy answers 502 to everything. */
+  proxyBroken: boolean;
+  /** Ends what listens on the address. */
+  closeProxy: () => void;
   /** Ends timers, agent and proxy of this run. */
   end: AbortController;
 }

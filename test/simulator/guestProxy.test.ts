@@ -160,4 +160,27 @@ describe('a booted guest', () => {
     assert.equal(vm.running?.address, address);
     assert.equal((await throughProxy(address, 3128)).status, 200);
   });
+
+  it('answers 502 while it is broken, and what it should once it is mended', async () => {
+    const address = await boot(116, buildTestSeed('#cloud-config\n'));
+    simulator.changeGuest(116, { proxyBroken: true });
+    assert.equal((await throughProxy(address, 3128)).status, 502);
+    simulator.changeGuest(116, { proxyBroken: false });
+    assert.equal((await throughProxy(address, 3128)).status, 200);
+  });
+
+  it('lives on at another address when it lost its lease, and keeps that one', async () => {
+    const address = await boot(117, buildTestSeed('#cloud-config\n'));
+    simulator.changeGuest(117, { newAddress: true });
+    const vm = simulator.cluster.vms.get(117);
+    const other = vm?.running?.address ?? '';
+    assert.notEqual(other, address);
+    await assert.rejects(throughProxy(address, 3128), { code: 'ECONNREFUSED' });
+    await eventually(async () => (await throughProxy(other, 3128)).status === 200);
+    simulator.powerOffVm(117);
+    assert.ok(vm !== undefined);
+    powerOn(simulator.core, vm);
+    await eventually(() => vm.running?.agentUp === true);
+    assert.equal(vm.running?.address, other);
+  });
 });

@@ -5,8 +5,10 @@ import net from 'node:net';
 export interface ProxyNetwork {
   /** `127.x`, the first two parts of every address. */
   prefix: string;
-  /** The same MAC always gets the same address, as from a DHCP server with leases. */
+  /** The same MAC gets the same address, as from a DHCP server with leases. */
   addressFor(mac: string): string;
+  /** Another address from now on, as after the lease was lost. */
+  newAddressFor(mac: string): string;
   close(): Promise<void>;
 }
 
@@ -23,18 +25,10 @@ export async function claimNetwork(): Promise<ProxyNetwork> {
     const prefix = `127.${64 + ((start + offset) % 64)}`;
     const claim = await bind(`${prefix}.0.1`, CLAIM_PORT);
     if (claim === null) continue;
-    const leases = new Map<string, string>();
+    const leases = newLeases(prefix);
     return {
       prefix,
-      addressFor: (mac) => {
-        const key = mac.toLowerCase();
-        const known = leases.get(key);
-        if (known !== undefined) return known;
-        const number = leases.size;
-        const address = `${prefix}.${1 + Math.floor(number / 250)}.${2 + (number % 250)}`;
-        leases.set(key, address);
-        return address;
-      },
+      ...leases,
       close: () =>
         new Promise((resolve) => {
           claim.close(() => {
@@ -44,6 +38,22 @@ export async function claimNetwork(): Promise<ProxyNetwork> {
     };
   }
   throw new Error('no free /16 in 127.64.0.0/10: 64 simulators run on this machine');
+}
+
+/** Addresses by MAC below `<prefix>.1.2`; none is given out twice. */
+export function newLeases(prefix: string): Pick<ProxyNetwork, 'addressFor' | 'newAddressFor'> {
+  const leases = new Map<string, string>();
+  let given = 0;
+  const newAddressFor = (mac: string): string => {
+    const address = `${prefix}.${1 + Math.floor(given / 250)}.${2 + (given % 250)}`;
+    given += 1;
+    leases.set(mac.toLowerCase(), address);
+    return address;
+  };
+  return {
+    newAddressFor,
+    addressFor: (mac) => leases.get(mac.toLowerCase()) ?? newAddressFor(mac),
+  };
 }
 
 async function bind(host: string, port: number): Promise<net.Server | null> {
@@ -68,8 +78,8 @@ export interface GuestProxyOptions {
   port: number;
   /** `user:password`; without it nobody is asked. */
   auth: string | null;
-  /** Answers 502 to everything. */
-  broken?: boolean;
+  /** Whether it answers 502 to everything, asked at each request. */
+  broken?: () => boolean;
   /** Called with every request line, for tests. */
   onRequest?: (line: string) => void;
 }
@@ -86,7 +96,7 @@ export async function startGuestProxy(options: GuestProxyOptions): Promise<Guest
       response.end();
       return;
     }
-    if (options.broken === true) response.writeHead(502).end();
+    if (options.broken?.() === true) response.writeHead(502).end();
     else forward(request, response);
   });
   server.on('connect', (request, client: net.Socket, head: Buffer) => {
@@ -98,7 +108,7 @@ export async function startGuestProxy(options: GuestProxyOptions): Promise<Guest
       );
       return;
     }
-    if (options.broken === true) client.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
+    if (options.broken?.() === true) client.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
     else tunnel(request.url ?? '', client, head);
   });
   server.on('connection', (socket) => {

@@ -11,7 +11,7 @@ import {
 import type { Core } from './core.ts';
 import { dieWith } from './errors.ts';
 import { nameFaultsOf } from './nameFaults.ts';
-import { startGuestProxy } from './guests.ts';
+import { newLeases, startGuestProxy } from './guests.ts';
 import { readSeed } from './iso.ts';
 import { vmLockPath } from './locks.ts';
 import type { Worker } from './tasks.ts';
@@ -70,9 +70,12 @@ export function powerOn(core: Core, vm: Vm): void {
     agentUpAt: null,
     address: null,
     proxyPort: null,
+    proxyBroken: nameFaultsOf(vmName(vm)).some(({ proxy }) => proxy === 'broken'),
+    closeProxy: () => undefined,
     end: new AbortController(),
   };
   nextQemuPid += 17;
+  running.end.signal.addEventListener('abort', () => running.closeProxy(), { once: true });
   vm.running = running;
   holdLockAfterQuickRestart(core, vm);
   bootGuest(core, vm, running).catch(() => undefined);
@@ -102,7 +105,7 @@ async function bootGuest(core: Core, vm: Vm, running: Running): Promise<void> {
   await core.clock.sleep(core.times.agentSeconds * slowdown, running.end.signal);
   const nic = vm.config.get('net0');
   if (nic !== undefined && agentFault !== 'no-address') {
-    running.address = leaseFor(core, parseNic('net0', nic).mac);
+    running.address = leasesOf(core).addressFor(parseNic('net0', nic).mac);
   }
   await startProxy(core, vm, running);
   if (agentFault !== 'silent' && agentConfiguredAtBoot(running)) {
@@ -120,17 +123,35 @@ function agentConfiguredAtBoot(running: Running): boolean {
   return agentEnabled(running.bootConfig);
 }
 
-const plainLeases = new WeakMap<Core, Map<string, string>>();
+const plainLeases = new WeakMap<Core, ReturnType<typeof newLeases>>();
 
-function leaseFor(core: Core, mac: string): string {
-  if (core.network !== null) return core.network.addressFor(mac);
-  const leases = plainLeases.get(core) ?? new Map<string, string>();
+function leasesOf(core: Core): ReturnType<typeof newLeases> {
+  if (core.network !== null) return core.network;
+  const leases = plainLeases.get(core) ?? newLeases('10.99');
   plainLeases.set(core, leases);
-  const known = leases.get(mac);
-  if (known !== undefined) return known;
-  const address = `10.99.${1 + Math.floor(leases.size / 250)}.${2 + (leases.size % 250)}`;
-  leases.set(mac, address);
-  return address;
+  return leases;
+}
+
+/** What can befall a guest that runs. */
+export interface GuestChange {
+  /** Its proxy answers 502 to everything, or works again. */
+  proxyBroken?: boolean;
+  /** It lost its lease, and lives on at another address. */
+  newAddress?: boolean;
+}
+
+/** Throws when the guest does not run, or has no address yet. */
+export function changeGuest(core: Core, vm: Vm, change: GuestChange): void {
+  const { running } = vm;
+  const nic = vm.config.get('net0');
+  if (running === null || running.address === null || nic === undefined) {
+    throw new Error(`VM ${vm.vmid} has not booted`);
+  }
+  running.proxyBroken = change.proxyBroken ?? running.proxyBroken;
+  if (change.newAddress !== true) return;
+  running.closeProxy();
+  running.address = leasesOf(core).newAddressFor(parseNic('net0', nic).mac);
+  startProxy(core, vm, running).catch(() => undefined);
 }
 
 /** A proxy listens only in a guest that found a NoCloud seed on its CD-ROM. */
@@ -147,16 +168,16 @@ async function startProxy(core: Core, vm: Vm, running: Running): Promise<void> {
     address: running.address,
     port: seed.proxyPort,
     auth: fault === 'asks' ? 'demo:demo' : seed.proxyAuth,
-    broken: fault === 'broken',
+    broken: () => running.proxyBroken,
   });
-  if (running.end.signal.aborted) proxy?.close();
-  else running.end.signal.addEventListener('abort', () => proxy?.close(), { once: true });
+  running.closeProxy = () => proxy?.close();
+  if (running.end.signal.aborted) running.closeProxy();
 }
 
 async function listenPatiently(
   core: Core,
   vm: Vm,
-  options: { address: string; port: number; auth: string | null; broken: boolean },
+  options: { address: string; port: number; auth: string | null; broken: () => boolean },
 ): Promise<{ close(): void } | null> {
   for (let attempt = 0; attempt < 10; attempt += 1) {
     try {

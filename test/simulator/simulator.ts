@@ -21,7 +21,7 @@ import {
   type NodeChange,
   type StorageChange,
 } from './operate.ts';
-import { powerOff, powerOn } from './power.ts';
+import { changeGuest, powerOff, powerOn, type GuestChange } from './power.ts';
 import type { SeenRequest } from './requestLog.ts';
 import { refreshStats, startStatistics } from './stats.ts';
 import type { Task } from './tasks.ts';
@@ -82,6 +82,8 @@ export interface Simulator {
   /** A VM or container made by hand, with the disks its config names. */
   addGuest(guest: GuestSpec): void;
   powerOffVm(vmid: number): void;
+  /** What befalls a guest that runs. Throws when it has no address. */
+  changeGuest(vmid: number, change: GuestChange): void;
   /** On another node, as after a migration. */
   moveVm(vmid: number, node: string): void;
   /** Writes config keys behind the API's back; `null` removes. */
@@ -176,6 +178,11 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     powerOffVm: (vmid) => {
       const vm = cluster.vms.get(vmid);
       if (vm !== undefined) powerOff(core, vm);
+    },
+    changeGuest: (vmid, change) => {
+      const vm = cluster.vms.get(vmid);
+      if (vm === undefined) throw new Error(`no VM ${vmid}`);
+      changeGuest(core, vm, change);
     },
     moveVm: (vmid, node) => {
       moveVm(core, vmid, node);
