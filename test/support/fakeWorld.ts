@@ -13,6 +13,7 @@ import type {
 } from '../../workflows/contract/proxy.ts';
 import type { AllocateVmidResult, Plan, RecordedStatus } from '../../workflows/contract/steps.ts';
 import type { StepName, Steps } from '../../workflows/contract/stepTable.ts';
+import { fakeSteps } from './fakeSteps.ts';
 
 export interface FakeVm {
   vmid: number;
@@ -138,7 +139,8 @@ export class FakeWorld {
       .filter((phase, index, all) => phase !== all[index - 1]);
   }
 
-  private async enter(step: StepName): Promise<void> {
+  /** Every step of this world begins so: its hook, then the failure that was planned for it. */
+  async enter(step: StepName): Promise<void> {
     await this.hooks.get(step)?.();
     const failure = this.failures.get(step)?.shift();
     if (!failure) return;
@@ -146,11 +148,11 @@ export class FakeWorld {
     throw ApplicationFailure.create({ type, message, nonRetryable: true, details: [facts] });
   }
 
-  private vmNamed(name: string, avoid: readonly number[] = []): FakeVm | undefined {
+  vmNamed(name: string, avoid: readonly number[] = []): FakeVm | undefined {
     return [...this.vms.values()].find((vm) => vm.name === name && !avoid.includes(vm.vmid));
   }
 
-  private planFor(specHash: string, provider: string, deletionPolicy: DeletionPolicy): Plan {
+  planFor(specHash: string, provider: string, deletionPolicy: DeletionPolicy): Plan {
     const vmName = `proxy-p1-abcdef-11111111-${specHash}`;
     return {
       provider,
@@ -178,215 +180,12 @@ export class FakeWorld {
 
   /** Fake activities over this world. */
   steps(): Steps {
-    let tasks = 0;
-    const upid = (kind: string): string => `UPID:pv1-1:${kind}:${(tasks += 1)}:`;
-    return {
-      claimProxy: async () => {
-        await this.enter('claimProxy');
-        if (!this.desired) return { found: false };
-        const firstClaim = !this.finalizer && !this.deleting;
-        this.finalizer ||= !this.deleting;
-        const { desired, deleting, recorded } = this;
-        return { found: true, deleting, firstClaim, desired, recorded };
-      },
-      resolvePlacement: async ({ specHash, provider, deletionPolicy }) => {
-        await this.enter('resolvePlacement');
-        return this.planFor(specHash, provider, deletionPolicy);
-      },
-      allocateVmid: async ({ plan, avoidVmids, ownFreedVmids, existingOnly }) => {
-        await this.enter('allocateVmid');
-        const found = this.finds.shift();
-        if (found) return found;
-        if (existingOnly === true) return this.lookAt(plan, avoidVmids);
-        const mine = this.vmNamed(plan.vmName, avoidVmids);
-        if (mine) {
-          const { vmid, power, configured: seedAttached } = mine;
-          return { kind: 'ours', vmid, node: mine.node ?? 'pv1-1', power, seedAttached };
-        }
-        const cools = (vmid: number): boolean =>
-          this.coolingVmids.has(vmid) && !ownFreedVmids.includes(vmid);
-        const taken = (vmid: number): boolean =>
-          this.vms.has(vmid) ||
-          this.takenVmids.has(vmid) ||
-          avoidVmids.includes(vmid) ||
-          cools(vmid);
-        let vmid = plan.vmidMin;
-        while (taken(vmid)) vmid += 1;
-        return {
-          kind: 'vacant',
-          vmid,
-          templateNode: 'pv1-1',
-          diskKeys: ['scsi0'],
-          protectionInherited: false,
-        };
-      },
-      cloneTemplate: async ({ plan, vmid }) => {
-        await this.enter('cloneTemplate');
-        const { vmName: name, specHash, deletionPolicy: policy } = plan;
-        const ip = this.fixedIp ?? `192.0.2.${vmid - plan.vmidMin + 10}`;
-        const blank = { power: 'stopped', configured: false, retained: false } as const;
-        this.vms.set(vmid, { vmid, name, specHash, ip, policy, ...blank });
-        this.peak = Math.max(this.peak, this.vms.size);
-        return { upid: upid('clone'), own: true };
-      },
-      uploadSeed: async ({ plan }) => {
-        await this.enter('uploadSeed');
-        this.seeds.add(plan.seedFile);
-        return { upid: upid('upload'), node: 'pv1-1', bytes: 374784 };
-      },
-      configureVm: async (input) => {
-        await this.enter('configureVm');
-        if (input.kind === 'mark') {
-          const found = this.vms.get(input.vm.vmid);
-          if (found?.name !== input.vm.name) return { changed: [], found: false };
-          const { deletionPolicy: policy, retained } = input;
-          if (retained && found.deadLock !== undefined) {
-            return { changed: [], found: true, unmarkedFor: found.deadLock };
-          }
-          Object.assign(found, { policy, retained });
-          return { changed: ['description'], found: true };
-        }
-        if (input.kind === 'mend') {
-          const found = this.at(input.vm.vmid);
-          const changed = [found.untagged ? 'tags' : '', found.agentOff ? 'agent' : ''];
-          Object.assign(found, { untagged: false, agentOff: false });
-          if (input.emptyDrive) Object.assign(found, { configured: false });
-          return { changed: changed.filter((key) => key !== ''), found: true };
-        }
-        this.at(input.vm.vmid).configured = true;
-        return { changed: ['ide2'], found: true };
-      },
-      resizeDisk: async () => {
-        await this.enter('resizeDisk');
-        return { upid: upid('resize') };
-      },
-      startVm: async ({ vm }) => {
-        await this.enter('startVm');
-        const started = this.at(vm.vmid);
-        started.power = 'running';
-        started.starts = (started.starts ?? 0) + 1;
-        return { upid: upid('start') };
-      },
-      awaitTask: async () => {
-        await this.enter('awaitTask');
-        return { warnings: 0 };
-      },
-      awaitRunning: async ({ vm }) => {
-        await this.enter('awaitRunning');
-        return { node: vm.node };
-      },
-      pollAgent: async ({ vm }) => {
-        await this.enter('pollAgent');
-        const asked = this.at(vm.vmid);
-        if (asked.silent) throw silentAgent(vm.vmid);
-        return { ip: asked.ip, node: asked.node ?? vm.node };
-      },
-      publishStatus: async ({ status, events }) => {
-        await this.enter('publishStatus');
-        this.statuses.push(status);
-        this.events.push(...events);
-        return { found: this.desired !== null };
-      },
-      listManagedVms: async () => {
-        await this.enter('listManagedVms');
-        const vms = [...this.vms.values()];
-        return {
-          vms: vms.map(({ vmid, name, specHash }) => ({ vmid, node: 'pv1-1', name, specHash })),
-          census: null,
-        };
-      },
-      stopVm: async ({ vm, ownClone }) => {
-        await this.enter('stopVm');
-        if (this.abortClones && ownClone !== null) {
-          this.abortedClones.push(ownClone);
-          if (!this.abortsComeTooLate) this.vms.delete(vm.vmid);
-          return { kind: 'aborted' };
-        }
-        const found = this.vms.get(vm.vmid);
-        if (found?.name !== vm.name) return { kind: 'gone' };
-        if (found.power === 'stopped') return { kind: 'stopped', node: 'pv1-1' };
-        found.power = 'stopped';
-        return { kind: 'task', node: 'pv1-1', upid: upid('stop') };
-      },
-      destroyVm: async ({ vm }) => {
-        await this.enter('destroyVm');
-        if (this.vms.get(vm.vmid)?.name !== vm.name) return { kind: 'gone' };
-        this.vms.delete(vm.vmid);
-        this.coolingVmids.add(vm.vmid);
-        return { kind: 'task', node: 'pv1-1', upid: upid('destroy') };
-      },
-      deleteSeed: async ({ seedFile }) => {
-        await this.enter('deleteSeed');
-        if (!this.seeds.delete(seedFile)) return { kind: 'gone' };
-        return { kind: 'task', upid: upid('imgdel') };
-      },
-      releaseProxy: async ({ events }) => {
-        await this.enter('releaseProxy');
-        this.events.push(...events);
-        const released = this.finalizer;
-        this.finalizer = false;
-        this.desired = null;
-        return { released };
-      },
-      probeProxies: () => Promise.reject(new Error('no prober in this world')),
-      watchVms: () => Promise.reject(new Error('nobody watches in this world')),
-      checkNode: () => Promise.reject(new Error('no nodes in this world')),
-      publishHealth: () => Promise.reject(new Error('no providers in this world')),
-      listSeeds: () => Promise.reject(new Error('no collection in this world')),
-      signalOrphan: () => Promise.reject(new Error('no collection in this world')),
-      publishOrphans: () => Promise.reject(new Error('no collection in this world')),
-    };
+    return fakeSteps(this);
   }
 
-  /** A fresh look at a VM that served, as facts/existing.ts promises it. */
-  private lookAt(
-    { vmName, vmidMin, seedFile, isoStorage }: Plan,
-    avoid: readonly number[],
-  ): AllocateVmidResult {
-    const vm = this.vmNamed(vmName, avoid);
-    if (!vm) return { kind: 'gone', vmid: vmidMin };
-    const node = vm.node ?? 'pv1-1';
-    if (this.deadNodes.has(node)) {
-      const facts: FailureFacts = { reason: 'Unreachable', scope: 'provider', node };
-      const message = `node ${node} of VM ${vm.vmid} does not answer`;
-      throw ApplicationFailure.create({
-        type: 'Transient',
-        message,
-        nonRetryable: true,
-        details: [facts],
-      });
-    }
-    if (vm.deadLock !== undefined) {
-      return { kind: 'stuck', vmid: vm.vmid, node, lock: vm.deadLock, remedy: 'qm unlock' };
-    }
-    const listed = this.seeds.has(seedFile) ? 'listed' : 'missing';
-    return {
-      kind: 'existing',
-      vmid: vm.vmid,
-      node,
-      power: vm.power,
-      ioError: vm.ioError === true,
-      lock: null,
-      tagged: vm.untagged !== true,
-      agentEnabled: vm.agentOff !== true,
-      seed: vm.configured ? listed : 'none',
-      isoStorage,
-    };
-  }
-
-  private at(vmid: number): FakeVm {
+  at(vmid: number): FakeVm {
     const vm = this.vms.get(vmid);
     if (!vm) throw new Error(`the fake world has no VM ${vmid}`);
     return vm;
   }
-}
-
-function silentAgent(vmid: number): ApplicationFailure {
-  const facts: FailureFacts = { reason: 'AgentSilent', scope: 'proxy', vmid };
-  return ApplicationFailure.create({
-    type: 'Transient',
-    message: `the guest agent of VM ${vmid} does not answer`,
-    nonRetryable: true,
-    details: [facts],
-  });
 }

@@ -1,70 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { VmRecord } from '../../workflows/contract/proxy.ts';
 import { nextMove, type Move } from '../../workflows/nextMove.ts';
-import { initialState, type ProxyState, type Trouble } from '../../workflows/state.ts';
-import { desiredProxy, proxyRef } from '../support/fakeWorld.ts';
-
-const now = 1_000_000;
-
-function vm(vmid: number, specHash: string, changes: Partial<VmRecord> = {}): VmRecord {
-  const name = `proxy-p1-abcdef-11111111-${specHash}`;
-  return {
-    provider: 'pve',
-    vmid,
-    name,
-    node: 'pv1-1',
-    templateNode: 'pv1-1',
-    templateVmid: 9001,
-    diskKeys: ['scsi0'],
-    specHash,
-    seedFile: `${name}-seed.iso`,
-    seedNodes: ['pv1-1'],
-    isoStorage: 'proxy-seeds',
-    cloneUpid: null,
-    cloneIsOwn: false,
-    cloneUnknownAtMs: null,
-    seedUpid: null,
-    seedUnknownAtMs: null,
-    protectionInherited: false,
-    everReady: false,
-    startedAtMs: null,
-    ip: null,
-    requestBoundMs: 30_000,
-    power: null,
-    agent: null,
-    markedPolicy: 'Delete',
-    ...changes,
-  };
-}
-
-function trouble(changes: Partial<Trouble> = {}): Trouble {
-  return {
-    step: 'allocateVmid',
-    subject: 'allocateVmid',
-    errorClass: 'Transient',
-    scope: 'provider',
-    reason: 'Unreachable',
-    message: 'no connection',
-    remedy: null,
-    blockedBy: null,
-    sinceMs: now,
-    locked: null,
-    attempt: 1,
-    nextAtMs: now + 1_000,
-    ...changes,
-  };
-}
-
-function state(changes: Partial<ProxyState> = {}): ProxyState {
-  return {
-    ...initialState(proxyRef, false),
-    desired: desiredProxy(),
-    objectFound: true,
-    refreshWanted: false,
-    ...changes,
-  };
-}
+import type { ProxyState } from '../../workflows/state.ts';
+import { desiredProxy } from '../support/fakeWorld.ts';
+import { now, removal, state, trouble, vm } from '../support/proxyStates.ts';
 
 const healthyNext = [
   {
@@ -77,15 +16,6 @@ const healthyNext = [
     sequence: 1,
   },
 ];
-const removal = {
-  vm: vm(100005, 'old'),
-  purpose: 'replacement' as const,
-  drainUntilMs: null,
-  seedGoneFrom: [],
-  destroyed: false,
-  trouble: null,
-};
-
 /** What the collection of orphans told. */
 const told = { provider: 'pve', vmid: 100005 };
 
