@@ -159,10 +159,17 @@ export function messageOfPause({ deleting }: ProxyState): string {
 
 /** Reason, since when, attempt and remedy: every wait explains itself (design §2). */
 export function describe(trouble: Trouble): string {
-  const since = new Date(trouble.sinceMs).toISOString().replace(/\.\d+Z$/, 'Z');
-  const parts = [
-    `${trouble.message} (${trouble.step}, attempt ${trouble.attempt}, since ${since})`,
-  ];
-  if (trouble.remedy) parts.push(trouble.remedy);
-  return parts.join('; ');
+  const what = describeWithoutRemedy(trouble);
+  return trouble.remedy ? `${what}; ${trouble.remedy}` : what;
+}
+
+/** As `describe`, where the remedy stands beside it. */
+export function describeWithoutRemedy(trouble: Trouble): string {
+  const { message, step, attempt, sinceMs } = trouble;
+  return `${message} (${step}, attempt ${attempt}, since ${timeOf(sinceMs)})`;
+}
+
+/** Epoch ms as people read it: ISO 8601 to the second. */
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -74,13 +74,16 @@ export function createLife(state: ProxyState): Life {
   ): Promise<StepResult<N>> {
     const startedMs = Date.now();
     const subject = subjectOf(name, input);
+    const waitMs = setting.waitMs ?? waitMsOf(name);
     state.step = name;
+    state.stepSinceMs = startedMs;
+    state.stepUntilMs = waitMs === 0 ? null : startedMs + waitMs;
     showDetails(state);
     try {
       const result = await runStep(name, withLocks(input, state), {
         provider: setting.provider ?? '',
         requestBoundMs: setting.requestBoundMs ?? defaultRequestBoundMs,
-        waitMs: setting.waitMs ?? waitMsOf(name),
+        waitMs,
         summary: setting.summary,
       });
       state.lineTimings[name] = addSeconds(state.lineTimings[name] ?? 0, Date.now() - startedMs);
@@ -96,6 +99,8 @@ export function createLife(state: ProxyState): Life {
       throw new StepFailed(name, failure, subject);
     } finally {
       state.step = null;
+      state.stepSinceMs = null;
+      state.stepUntilMs = null;
       showDetails(state);
     }
   }

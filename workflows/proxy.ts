@@ -21,7 +21,7 @@ import {
 import { createLife, StepFailed, type Life } from './life.ts';
 import { carryOut, leftBehind } from './moves.ts';
 import { moveKey, nextMove, type Move } from './nextMove.ts';
-import { describe } from './conditions.ts';
+import { describe, timeOf } from './conditions.ts';
 import { addEvent, initialState, type ProxyState } from './state.ts';
 import { messageOf, phaseOf } from './status.ts';
 import { nextTrouble } from './trouble.ts';
@@ -197,11 +197,13 @@ function viewOf(state: ProxyState): ProxyStateView {
   const { ref, step, serving, next, removals, leftovers, upid } = state;
   const untold = state.kubernetesTrouble;
   const trouble = shownTrouble(state) ?? untold;
+  const sinceMs = trouble?.sinceMs ?? state.stepSinceMs;
   return {
     ref,
     phase: phaseOf(state),
     step,
     waitingFor: upid ?? trouble?.blockedBy ?? null,
+    since: sinceMs === null ? null : timeOf(sinceMs),
     message: untold ? describe(untold) : messageOf(state),
     serving,
     next,

@@ -108,6 +108,9 @@ export interface ProxyState {
   replacementLate: boolean;
   /** The step that runs, for the query, the details and the result of a forced deletion. */
   step: StepName | null;
+  /** When it began, and when its wait is given up for a fresh look (epoch ms); `null`: it has no budget of its own. */
+  stepSinceMs: number | null;
+  stepUntilMs: number | null;
   /** UPID that is awaited now. */
   upid: string | null;
   /** Seconds per step of the last line that led to Ready, and of the line under way. */
@@ -158,6 +161,8 @@ export function initialState(ref: ProxyRef, searchAttributes: boolean): ProxySta
     kubernetesTrouble: null,
     replacementLate: false,
     step: null,
+    stepSinceMs: null,
+    stepUntilMs: null,
     upid: null,
     timings: {},
     lineTimings: {},

@@ -79,7 +79,7 @@ describe('failures of a step', () => {
       assert.equal(world.status?.phase, 'Provisioning');
       assert.match(world.status?.message ?? '', /check pveproxy on the node/);
       const shown = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
-      assert.match(shown.currentDetails ?? '', /Waits: clone to VM 100000 .* attempt 1/);
+      assert.match(shown.currentDetails ?? '', /Waits: \w+\*\* — clone to VM 100000 .* attempt 1/);
       await skip(30_000);
       await until(() => world.status?.ip === '192.0.2.10', 'an address');
       assert.equal(world.status?.message, 'waiting for the first probe through the proxy');

@@ -132,6 +132,8 @@ export interface ProxyStateView {
   phase: Phase;
   step: string | null;
   waitingFor: string | null;
+  /** ISO 8601: since when something is in the way, else since when the step is under way. */
+  since: string | null;
   message: string;
   serving: VmRecord | null;
   next: VmRecord | null;

@@ -1,0 +1,84 @@
+/** What Temporal's UI says about a Proxy, for a person who has to act. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { detailsOf } from '../../workflows/details.ts';
+import { now, removal, state, trouble, vm } from '../support/proxyStates.ts';
+
+const uid = '11111111-1111-4111-8111-111111111111';
+const signal = `temporal workflow signal --namespace egress-proxies -w proxy-${uid} --name`;
+
+function shown(changes: Parameters<typeof state>[0]): string[] {
+  return detailsOf(state(changes), now, 'egress-proxies').split('\n\n');
+}
+
+describe('current details of a Proxy', () => {
+  it('a wait for a task says which, since when, and until when it is left alone', () => {
+    const text = shown({
+      next: vm(100123, 'aa', { cloneUpid: 'UPID:pv1-1:1' }),
+      step: 'awaitTask',
+      upid: 'UPID:pv1-1:1',
+      stepSinceMs: now,
+      stepUntilMs: now + 600_000,
+      lineTimings: { cloneTemplate: 0.4 },
+    });
+    assert.ok(text[0]?.endsWith('— Provisioning'));
+    assert.ok(text[1]?.startsWith('VM `100123`'));
+    assert.equal(
+      text[2],
+      'Step under way: `awaitTask`, task `UPID:pv1-1:1`, since 1970-01-01T00:16:40Z, until 1970-01-01T00:26:40Z: then it is looked at afresh',
+    );
+    assert.match(text[3] ?? '', /^cloning template 9001 to VM 100123 on pv1-1/);
+    assert.match(text.at(-1) ?? '', /\| cloneTemplate \| 0\.4 \|\n\| awaitTask \| since 1970/);
+  });
+
+  it('trouble has its reason, attempt, since when, remedy, next attempt, the line that tries now and where more stands', () => {
+    const text = shown({
+      trouble: trouble({ reason: 'Forbidden', remedy: 'run: pveum …', attempt: 3 }),
+    });
+    assert.deepEqual(text.slice(1), [
+      '**Waits: Forbidden** — no connection (allocateVmid, attempt 3, since 1970-01-01T00:16:40Z)',
+      '**Remedy**: run: pveum …',
+      'Next attempt: 1970-01-01T00:16:41Z',
+      `Try now: \`${signal} retry\``,
+      'More: docs/errors.md, «Forbidden»; docs/operations.md, «allocateVmid»',
+    ]);
+  });
+
+  it('what Proxmox said is shown to the letter, not taken for Markdown', () => {
+    const message = 'wants <user>@<realm>!<tokenid>=<secret>, not *this*_';
+    const [, waits = ''] = shown({ trouble: trouble({ message }) });
+    assert.ok(waits.includes(String.raw`wants \<user\>@\<realm\>!`));
+    assert.ok(waits.includes(String.raw`not \*this\*\_`));
+  });
+
+  it('a deletion has the line that gives the VM up, and a leftover the reason it stays', () => {
+    const leftover = {
+      provider: 'pve',
+      vmid: 100007,
+      node: 'pv1-2',
+      upid: '',
+      reason: 'locked (clone); qm unlock 100007',
+    };
+    const text = shown({ deleting: true, removals: [removal], leftovers: [leftover] });
+    assert.ok(text.includes(`Give the VM up: \`${signal} forceDelete\``));
+    assert.ok(
+      text.includes('**Left behind**: VM `100007` on `pv1-2`: locked (clone); qm unlock 100007'),
+    );
+  });
+
+  it('a Proxy that serves says so', () => {
+    const health = {
+      ip: '192.0.2.11',
+      port: 3128,
+      healthy: true,
+      reason: 'ProbeSucceeded' as const,
+      message: '',
+      run: 'r',
+      sequence: 1,
+    };
+    const serving = vm(100123, 'aa', { ip: '192.0.2.11' });
+    const text = shown({ serving, health: [health] });
+    assert.ok(text[0]?.endsWith('— Ready'));
+    assert.equal(text.at(-1), 'A request went through the proxy.');
+  });
+});
