@@ -45,7 +45,8 @@ function readTimeout(timeout: TimeoutFailure): StepFailure {
     facts: {
       reason: 'ProviderNotServed',
       scope: 'provider',
-      remedy: 'start a worker whose providers config has this provider',
+      remedy:
+        'start a worker whose providers config has this provider, or one more when those that run are busy',
     },
   };
 }
