@@ -5,21 +5,17 @@
 import { cpus, loadavg } from 'node:os';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { KubeConfig } from '@kubernetes/client-node';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import {
-  createKubernetesClient,
-  type KubernetesClient,
-} from '../../activities/kubernetes/client.ts';
+import type { KubernetesClient } from '../../activities/kubernetes/client.ts';
 import { printLine, runProgram } from '../../deploy/dev/program.ts';
 import { startStack, type SystemStack } from '../system/support/stack.ts';
 import { proxyWorkflowId } from '../../workflows/contract/messages.ts';
+import { administrator, proxiesPath } from './administrator.ts';
 import { measure, requestSchema, taskSchema, type Measured, type SeenRequest } from './life.ts';
 import { report } from './report.ts';
 
 const sampleFile = new URL('../../deploy/samples/proxy.yaml', import.meta.url);
-const proxiesPath = '/apis/egress-proxies.io/v1alpha1/namespaces/default/proxies';
 const sampleSchema = z.looseObject({ spec: z.looseObject({}) });
 const vmsSchema = z.array(
   z.object({
@@ -65,12 +61,6 @@ runProgram(async () => {
   }
   return 0;
 });
-
-function administrator(stack: SystemStack): KubernetesClient {
-  const config = new KubeConfig();
-  config.loadFromFile(stack.kubernetes.kubeconfigs.admin);
-  return createKubernetesClient(config);
-}
 
 /** One Proxy from nothing to Ready and back. */
 async function live(
