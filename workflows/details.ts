@@ -1,5 +1,6 @@
 /** «Current details» of the Temporal UI: what a person needs to act, as Markdown. Pure. */
 import { describeWithoutRemedy, timeOf } from './conditions.ts';
+import { plain } from './markdown.ts';
 import type { ProxyState, Trouble } from './state.ts';
 import { messageOf, phaseOf } from './status.ts';
 import { healthyOf, shownTrouble, shownVm } from './view.ts';
@@ -69,9 +70,4 @@ function timesOf({ lineTimings, step, stepSinceMs }: ProxyState): string {
   const running =
     step && stepSinceMs !== null ? [`| ${step} | since ${timeOf(stepSinceMs)} |`] : [];
   return ['| step | seconds |', '|---|---|', ...rows, ...running].join('\n');
-}
-
-/** Text of Proxmox or of a person, shown as it is: `<user>` is no tag, `*` no emphasis. */
-function plain(text: string): string {
-  return text.replaceAll(/[\\`*_<>[\]|~]/g, '\\$&');
 }

@@ -2,6 +2,7 @@
 import { providerGoneMs } from './contract/budgets.ts';
 import type { Reason, TargetReason } from './contract/errors.ts';
 import type { ProviderWorkflowInput } from './contract/messages.ts';
+import { plain } from './markdown.ts';
 import type { CheckNodeResult, CheckSettings, TargetHealth } from './contract/providerSteps.ts';
 
 /** Plain JSON: handed on by continue-as-new. */
@@ -68,7 +69,7 @@ export function providerDetails(state: ProviderState): string {
   const ready = targets.filter((target) => target.ready).length;
   const rows = targets.map(
     ({ name, reason, message }) =>
-      `| ${name} | ${reason} | ${message.replaceAll(/\s*\n\s*/g, ' ').replaceAll('|', '\\|')} |`,
+      `| ${name} | ${reason} | ${plain(message.replaceAll(/\s*\n\s*/g, ' '))} |`,
   );
   const head = `**${state.provider}** — ${ready}/${targets.length} targets ready`;
   return [head, '', '| target | reason | message |', '|---|---|---|', ...rows].join('\n');
