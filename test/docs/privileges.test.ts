@@ -30,7 +30,7 @@ test('the guide makes the two roles with exactly the privileges that are checked
 });
 
 test('the guide grants each role on the path, and to the user, that a remedy for a missing privilege names', () => {
-  const [{ user = '' } = {}] = grants;
+  const user = grants[0]?.user ?? '';
   const token = `${user}!${groupsIn(commands, /^pveum user token add \S+ (\S+) /gm)[0]}`;
   const needs = {
     node: 'pve1',
