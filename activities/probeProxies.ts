@@ -6,7 +6,7 @@ import type { HealthSignal } from '../workflows/contract/messages.ts';
 import type { Clock, StepContext } from './deps.ts';
 import type { ProxyHandlers } from './kubernetes/proxyStore.ts';
 import { ProbeCredentialsCache } from './probe/credentials.ts';
-import { probe } from './probe/probe.ts';
+import { probe, type ProbeCredentials } from './probe/probe.ts';
 import { Prober } from './probe/prober.ts';
 import { TargetDown } from './probe/targetDown.ts';
 
@@ -14,8 +14,8 @@ import { TargetDown } from './probe/targetDown.ts';
 export interface ProbeDeps {
   /** Starts a watch of all Proxies (a `ProxyCache`) for one attempt. */
   watchProxies(handlers: ProxyHandlers): WatchedProxies;
-  /** As `ProxyRecords.secretKey`. */
-  secretKey(namespace: string, name: string, key: string): Promise<Uint8Array>;
+  /** As `CredentialsOptions.readSecret`. */
+  readSecret(namespace: string, name: string): Promise<ProbeCredentials>;
   /** Sends the signal `health`; resolves also when there is no such run. */
   signal(workflowId: string, health: HealthSignal): Promise<void>;
   /** URL for Proxies that name none (`--health-check-url`). */
@@ -31,48 +31,83 @@ export interface WatchedProxies {
 
 /** Sign of life, well below the heartbeat timeout of a wait. */
 const heartbeatMs = 4_000;
-/** With all places taken, how often to look for a free one. */
-const fullMs = 100;
 const directTimeoutMs = 5_000;
 
-/** Ends only with the attempt: by rejecting with the reason of its signal. */
-export async function probeProxies(deps: ProbeDeps, context: StepContext): Promise<void> {
+/**
+ * Ends only with the attempt: by rejecting with the reason of its signal. `run` orders the signals of successive
+ * attempts, whichever worker makes them: later ones sort after earlier ones.
+ */
+export async function probeProxies(
+  deps: ProbeDeps,
+  context: StepContext,
+  run: string,
+): Promise<void> {
   const { clock, log } = deps;
   const { signal } = context.call;
   const now = (): number => clock.now();
-  let wake = new AbortController();
-  const woken = (): void => wake.abort();
-
+  const bell = new Bell(clock);
   const prober = new Prober({
-    // Later attempts sort after earlier ones.
-    run: new Date(now()).toISOString(),
-    probe: (target) => probe(target, signal),
+    run,
+    probe,
     credentials: new ProbeCredentialsCache({
-      secretKey: (namespace, name, key) => deps.secretKey(namespace, name, key),
+      readSecret: (namespace, name) => deps.readSecret(namespace, name),
       now,
     }),
-    targetDown: new TargetDown({ reachable: (url) => answersDirectly(url, signal), now }),
+    targetDown: new TargetDown({ reachable: (url) => answersDirectly(url, signal), log, now }),
     signal: (workflowId, health) => deps.signal(workflowId, health),
+    ended: () => bell.ring(),
     defaultUrl: deps.healthCheckUrl,
     log,
     now,
     random: Math.random,
   });
-  const proxies = deps.watchProxies({ changed: woken, deleted: woken, listed: woken });
+  let changed = true;
+  const noticed = (): void => {
+    changed = true;
+    bell.ring();
+  };
+  const over = (): void => {
+    prober.stop();
+    bell.ring();
+  };
+  signal.addEventListener('abort', over, { once: true });
+  const proxies = deps.watchProxies({ changed: noticed, deleted: noticed, listed: noticed });
   try {
     while (!signal.aborted) {
       context.heartbeat();
-      if (proxies.synced()) prober.update(proxies.list());
-      const idleMs = prober.start();
-      const pauseMs = Math.min(heartbeatMs, prober.hasRoom() ? idleMs : fullMs);
-      await clock.sleep(pauseMs, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
-      if (wake.signal.aborted) wake = new AbortController();
+      if (changed && proxies.synced()) {
+        changed = false;
+        prober.update(proxies.list());
+      }
+      await bell.wait(Math.min(heartbeatMs, prober.start()));
     }
   } finally {
+    signal.removeEventListener('abort', over);
+    prober.stop();
     await proxies.stop();
     await prober.settle();
   }
   signal.throwIfAborted();
+}
+
+/** A sleep that ends early when something happens, also when it happened just before. */
+class Bell {
+  readonly #clock: Clock;
+  #rung = new AbortController();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  ring(): void {
+    this.#rung.abort();
+  }
+
+  async wait(ms: number): Promise<void> {
+    const { signal } = this.#rung;
+    await this.#clock.sleep(ms, signal).catch(() => undefined);
+    if (signal.aborted) this.#rung = new AbortController();
+  }
 }
 
 /** Whether the probe's URL answers without any proxy; anything but a server error is an answer. */

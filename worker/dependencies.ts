@@ -65,7 +65,8 @@ const clock: Clock = {
   },
 };
 
-const pace: Pace = {
+/** How often a worker asks while it waits, in milliseconds. */
+export const pace: Pace = {
   taskMinMs: taskPoll.minMs,
   taskMaxMs: taskPoll.maxMs,
   runningMs: runningPollMs,
@@ -100,7 +101,13 @@ export function createDependencies(options: DependencyOptions): Dependencies {
   const watchProxies = sharedProxies(kubernetes, log);
   const probing: ProbeDeps = {
     watchProxies,
-    secretKey: (namespace, name, key) => records.secretKey(namespace, name, key),
+    readSecret: async (namespace, name) => {
+      const [username = '', password = ''] = await records.secretTexts(namespace, name, [
+        'username',
+        'password',
+      ]);
+      return { username, password };
+    },
     signal: (workflowId, health) => signalHealth(options.temporal, workflowId, health),
     healthCheckUrl: options.healthCheckUrl,
     clock,

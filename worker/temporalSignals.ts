@@ -19,13 +19,18 @@ import {
 } from '../workflows/contract/messages.ts';
 import type { CheckSettings } from '../workflows/contract/providerSteps.ts';
 
+const signalDeadlineMs = 10_000;
+
 /** Signals `health`; a run that does not exist is no failure. */
 export async function signalHealth(
   client: Client,
   workflowId: string,
   health: HealthSignal,
 ): Promise<void> {
-  await signalIfRunning(client, workflowId, signalNames.health, health);
+  // Without a deadline a Temporal that hangs would gather the signals of all Proxies, and a drain would wait for them.
+  await client.connection.withDeadline(Date.now() + signalDeadlineMs, () =>
+    signalIfRunning(client, workflowId, signalNames.health, health),
+  );
 }
 
 /** Signals `observed`; a run that does not exist is no failure. */

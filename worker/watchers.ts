@@ -21,7 +21,13 @@ export function createWatchers(
   log: Logger,
 ): Watchers {
   return {
-    probeProxies: () => untilShutdown(shutdown, log, (context) => probeProxies(probing, context)),
+    probeProxies: () =>
+      untilShutdown(shutdown, log, (context) => {
+        // Temporal's clock, not this worker's: were that behind the last one's, no signal of ours would count.
+        const { currentAttemptScheduledTimestampMs } = Context.current().info;
+        const run = new Date(currentAttemptScheduledTimestampMs).toISOString();
+        return probeProxies(probing, context, run);
+      }),
     watchVms: (input) => {
       const child = log.child({ step: 'watchVms', provider: input.provider });
       return untilShutdown(shutdown, child, (context) => watchVms(watching, context, input));

@@ -123,6 +123,17 @@ export class KubernetesProxyRecords implements ProxyRecords {
   }
 
   async secretKey(namespace: string, name: string, key: string): Promise<Uint8Array> {
+    const [value = Buffer.of()] = await this.#secretValues(namespace, name, [key]);
+    return value;
+  }
+
+  /** Several keys of a Secret as text, in one read, in the order asked for. Throws as `secretKey`. */
+  async secretTexts(namespace: string, name: string, keys: readonly string[]): Promise<string[]> {
+    const values = await this.#secretValues(namespace, name, keys);
+    return values.map((value) => value.toString('utf8'));
+  }
+
+  async #secretValues(namespace: string, name: string, keys: readonly string[]): Promise<Buffer[]> {
     const attempt: Attempt = {
       verb: 'get',
       object: `Secret ${namespace}/${name}`,
@@ -133,7 +144,7 @@ export class KubernetesProxyRecords implements ProxyRecords {
     if (answer.status === 404) {
       throw cloudInitUnavailable(
         `Secret ${namespace}/${name} does not exist`,
-        `Create it with the key ${key}.`,
+        `Create it with the key ${keys.join(' and the key ')}.`,
       );
     }
     // Secrets are granted namespace by namespace (deploy/base/rbac/secrets.yaml): the Proxy waits as for a missing one.
@@ -145,14 +156,15 @@ export class KubernetesProxyRecords implements ProxyRecords {
     }
     if (answer.status !== 200) throw refused(attempt, answer);
     const parsed = secretBody.safeParse(answer.body);
-    const value = parsed.success ? parsed.data.data?.[key] : undefined;
-    if (value === undefined) {
+    const data = (parsed.success ? parsed.data.data : undefined) ?? {};
+    return keys.map((key) => {
+      const value = data[key];
+      if (value !== undefined) return Buffer.from(value, 'base64');
       throw cloudInitUnavailable(
         `Secret ${namespace}/${name} has no key ${key}`,
         'Add the key to the Secret.',
       );
-    }
-    return Buffer.from(value, 'base64');
+    });
   }
 
   /** The object as stored; `null` when it is gone or another one has its name. */

@@ -1,19 +1,30 @@
-/** Proxy credentials from Secrets, for probes. Held in memory for a minute; never logged, never returned by a step. */
+/** Proxy credentials from Secrets, for probes. Held in memory for minutes; never logged, never returned by a step. */
 import { ProviderError } from '../providerError.ts';
 import type { ProbeCredentials } from './probe.ts';
 
 export interface CredentialsOptions {
-  /** As `ProxyRecords.secretKey`. */
-  secretKey: (namespace: string, name: string, key: string) => Promise<Uint8Array>;
+  /**
+   * User name and password of one Secret, in one read: two could meet a rotation in between. Throws ProviderError
+   * `CloudInitUnavailable` when Secret or key are missing, anything else when it could not be asked.
+   */
+  readSecret: (namespace: string, name: string) => Promise<ProbeCredentials>;
   now: () => number;
 }
 
 /** A changed Secret is used after this long at the latest, or at once after a 407. */
-const freshMs = 60_000;
+const freshMs = 300_000;
+/** A Secret read this short a time ago is not read again because of a 407: a thousand Proxies may share it. */
+const justReadMs = 5_000;
+
+interface Known {
+  credentials: ProbeCredentials;
+  readMs: number;
+}
 
 export class ProbeCredentialsCache {
   readonly #options: CredentialsOptions;
-  readonly #known = new Map<string, { credentials: ProbeCredentials; readMs: number }>();
+  readonly #known = new Map<string, Known>();
+  readonly #reading = new Map<string, Promise<ProbeCredentials>>();
 
   constructor(options: CredentialsOptions) {
     this.#options = options;
@@ -24,27 +35,63 @@ export class ProbeCredentialsCache {
    * Throws ProviderError: `CloudInitUnavailable` when Secret or key are missing, else what the read threw.
    */
   async read(namespace: string, secret: string): Promise<ProbeCredentials> {
-    const id = `${namespace}/${secret}`;
-    const known = this.#known.get(id);
-    const now = this.#options.now();
-    if (known !== undefined && now - known.readMs < freshMs) return known.credentials;
+    const known = this.#known.get(idOf(namespace, secret));
+    if (known !== undefined && this.#options.now() - known.readMs < freshMs) {
+      return known.credentials;
+    }
     try {
-      const text = async (key: string): Promise<string> =>
-        Buffer.from(await this.#options.secretKey(namespace, secret, key)).toString('utf8');
-      const credentials = { username: await text('username'), password: await text('password') };
-      this.#known.set(id, { credentials, readMs: now });
-      return credentials;
+      return await this.#readNow(namespace, secret);
     } catch (error) {
       if (known !== undefined && !isMissing(error)) return known.credentials;
-      this.#known.delete(id);
       throw error;
     }
   }
 
-  /** The proxy refused them: read again next time. */
-  refused(namespace: string, secret: string): void {
-    this.#known.delete(`${namespace}/${secret}`);
+  /** The proxy refused `used`: what the Secret holds now when that is something else, `null` when there is nothing newer. */
+  async renewed(
+    namespace: string,
+    secret: string,
+    used: ProbeCredentials,
+  ): Promise<ProbeCredentials | null> {
+    const known = this.#known.get(idOf(namespace, secret));
+    if (known !== undefined && !isSame(known.credentials, used)) return known.credentials;
+    if (known !== undefined && this.#options.now() - known.readMs < justReadMs) return null;
+    try {
+      const now = await this.#readNow(namespace, secret);
+      return isSame(now, used) ? null : now;
+    } catch {
+      return null;
+    }
   }
+
+  /** Whoever asks while a Secret is being read gets the same answer. */
+  #readNow(namespace: string, secret: string): Promise<ProbeCredentials> {
+    const id = idOf(namespace, secret);
+    const underWay = this.#reading.get(id);
+    if (underWay !== undefined) return underWay;
+    const reading = this.#fetch(id, namespace, secret).finally(() => this.#reading.delete(id));
+    this.#reading.set(id, reading);
+    return reading;
+  }
+
+  async #fetch(id: string, namespace: string, secret: string): Promise<ProbeCredentials> {
+    try {
+      const credentials = await this.#options.readSecret(namespace, secret);
+      this.#known.set(id, { credentials, readMs: this.#options.now() });
+      return credentials;
+    } catch (error) {
+      if (isMissing(error)) this.#known.delete(id);
+      throw error;
+    }
+  }
+}
+
+function idOf(namespace: string, secret: string): string {
+  return `${namespace}/${secret}`;
+}
+
+function isSame(one: ProbeCredentials, other: ProbeCredentials): boolean {
+  return one.username === other.username && one.password === other.password;
 }
 
 /** The Secret or its key does not exist, as against «could not be asked». */

@@ -7,19 +7,22 @@ import type { ProbeCredentialsCache } from './credentials.ts';
 import type { ProbeOutcome, ProbeRequest } from './probe.ts';
 import { ProbeSchedule } from './schedule.ts';
 import type { LatestProbe, TargetDown } from './targetDown.ts';
-import { targetsOf } from './targets.ts';
+import { isProbedOtherwise, targetsOf } from './targets.ts';
 import type { ProbeTarget } from './targets.ts';
-import { nextProbeInMs, nextVerdict, startingVerdict } from './verdict.ts';
+import { nextProbeAtMs, nextVerdict, slotFrom, startingVerdict } from './verdict.ts';
 import type { Verdict } from './verdict.ts';
 
 export interface ProberOptions {
   /** Orders the signals of successive attempts: later runs sort after earlier ones. */
   run: string;
-  probe: (request: ProbeRequest) => Promise<ProbeOutcome>;
+  /** Never rejects but for the signal, which says that nobody wants to know any more. */
+  probe: (request: ProbeRequest, signal: AbortSignal) => Promise<ProbeOutcome>;
   credentials: ProbeCredentialsCache;
   targetDown: TargetDown;
   /** Resolves also when there is no such run. */
   signal: (workflowId: string, health: HealthSignal) => Promise<void>;
+  /** A probe has ended: there may be room for another. */
+  ended?: () => void;
   defaultUrl: string;
   log: Logger;
   now: () => number;
@@ -30,12 +33,26 @@ interface Watched {
   target: ProbeTarget;
   verdict: Verdict;
   latest: LatestProbe | null;
+  /** When the failures in a row began (epoch ms). */
+  failingSinceMs: number;
   toldMs: number;
   tellings: number;
+  /** Ends a probe under way when the address leaves. */
+  leaving: AbortController;
 }
 
-/** Probes at once. */
-export const probesAtOnce = 64;
+/** Probes at once; each is a socket. */
+export const probesAtOnce = 1_024;
+/**
+ * Places that slow ones may take among them: however many hang, the others are on time. A thousand that fall silent in the
+ * same minute, at 10 s each and 30 s apart, need 334.
+ */
+export const slowProbesAtOnce = 512;
+/** A probe is slow when it takes more of its interval than this: all others together never fill the places. */
+const slowShare = 1 / 10;
+/** Lateness that is worth a line of the log, and the shortest time between two. */
+const lateMs = 5_000;
+const lateLineMs = 60_000;
 /** A transition the status does not show is told again after this long, then ever more rarely. */
 const retellFirstMs = 30_000;
 const retellMaxMs = 600_000;
@@ -44,9 +61,12 @@ export class Prober {
   readonly #options: ProberOptions;
   readonly #schedule = new ProbeSchedule();
   readonly #watched = new Map<string, Watched>();
-  readonly #underWay = new Set<Promise<void>>();
+  /** Rounds under way, and whether each counts as slow. */
+  readonly #underWay = new Map<Promise<void>, boolean>();
+  readonly #telling = new Set<Promise<void>>();
   #first = true;
   #sequence = 0;
+  #saidLateMs = 0;
 
   constructor(options: ProberOptions) {
     this.#options = options;
@@ -59,90 +79,136 @@ export class Prober {
       for (const target of targetsOf(proxy, this.#options.defaultUrl))
         targets.set(target.key, target);
     }
-    const added = this.#schedule.keep(targets.keys(), this.#options.now());
-    for (const key of this.#watched.keys()) if (!targets.has(key)) this.#watched.delete(key);
+    const nowMs = this.#options.now();
+    const added = this.#schedule.keep(targets.keys(), nowMs);
+    for (const [key, watched] of this.#watched) {
+      const target = targets.get(key);
+      if (target === undefined) this.#leave(key, watched);
+      else this.#retarget(key, watched, target);
+    }
     for (const key of added) {
       const target = targets.get(key);
       if (target === undefined) continue;
-      const verdict = startingVerdict(this.#first ? target.published : null);
-      this.#watched.set(key, { target, verdict, latest: null, toldMs: 0, tellings: 0 });
+      this.#watched.set(key, this.#startOf(target));
+      // What the status tells need not be found out at once: a restart probes no thousand proxies in one second.
+      if (this.#first && target.published !== null)
+        this.#schedule.ended(key, slotFrom(nowMs, target));
     }
-    for (const [key, watched] of this.#watched) watched.target = targets.get(key) ?? watched.target;
     this.#first = false;
   }
 
-  /** Starts the probes that are due; returns how long there is nothing to do (ms). */
+  /** Starts the probes that are due and have room; returns how long until the next turn comes (ms). */
   start(): number {
-    const free = probesAtOnce - this.#underWay.size;
-    for (const key of this.#schedule.take(this.#options.now(), free)) {
-      const run = this.#round(key).finally(() => this.#underWay.delete(run));
-      this.#underWay.add(run);
+    const nowMs = this.#options.now();
+    const slowOnes = [...this.#underWay.values()].filter(Boolean).length;
+    const room = { all: probesAtOnce - this.#underWay.size, slow: slowProbesAtOnce - slowOnes };
+    const taken = this.#schedule.take(nowMs, room);
+    for (const { key, slow } of taken) {
+      const round = this.#round(key).finally(() => {
+        this.#underWay.delete(round);
+        this.#options.ended?.();
+      });
+      this.#underWay.set(round, slow);
     }
-    return Math.max(0, this.#schedule.nextDueMs() - this.#options.now());
+    this.#sayIfLate(Math.max(0, ...taken.map((turn) => turn.lateMs)), nowMs);
+    return Math.max(0, this.#schedule.nextDueMs(nowMs) - nowMs);
   }
 
-  /** Whether a further probe may start. */
-  hasRoom(): boolean {
-    return this.#underWay.size < probesAtOnce;
+  /** Ends the probes under way and forgets all addresses: the attempt is over. */
+  stop(): void {
+    for (const [key, watched] of this.#watched) this.#leave(key, watched);
   }
 
-  /** Waits for the probes under way. */
+  /** Waits for the probes and signals under way. */
   async settle(): Promise<void> {
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#underWay.keys());
+    await Promise.all(this.#telling);
+  }
+
+  #startOf(target: ProbeTarget): Watched {
+    return {
+      target,
+      verdict: startingVerdict(this.#first ? target.published : null),
+      latest: null,
+      failingSinceMs: 0,
+      toldMs: 0,
+      tellings: 0,
+      leaving: new AbortController(),
+    };
+  }
+
+  #leave(key: string, { leaving }: Watched): void {
+    this.#watched.delete(key);
+    leaving.abort();
+  }
+
+  #retarget(key: string, watched: Watched, target: ProbeTarget): void {
+    const otherwise = isProbedOtherwise(watched.target, target);
+    watched.target = target;
+    if (otherwise) this.#schedule.hasten(key, this.#options.now());
   }
 
   async #round(key: string): Promise<void> {
     const watched = this.#watched.get(key);
     if (watched === undefined) return;
     const { log, now, random } = this.#options;
+    const { target } = watched;
+    const startedMs = now();
     let outcome: ProbeOutcome | null = null;
+    let tookMs = 0;
     try {
-      outcome = await this.#probe(watched.target);
+      outcome = await this.#probe(target, watched.leaving.signal);
+      tookMs = now() - startedMs;
       // The address may have gone meanwhile, and with it everybody who wants to know.
       if (outcome !== null && this.#watched.get(key) === watched)
         await this.#judge(watched, outcome);
     } catch (error) {
-      log.error({ err: error, ...fieldsOf(watched.target) }, 'probe failed inside the operator');
+      log.error({ err: error, ...fieldsOf(target) }, 'probe failed inside the operator');
     }
-    const { verdict, target } = watched;
+    if (this.#watched.get(key) !== watched) return;
+    const nowMs = now();
+    const next = watched.target;
     // Nothing learnt: no reason to be eager.
-    const pauseMs =
-      outcome === null ? target.intervalMs : nextProbeInMs(verdict, target.intervalMs, random());
-    this.#schedule.ended(key, now() + pauseMs);
+    const verdict = outcome === null ? startingVerdict(true) : watched.verdict;
+    const dueMs = isProbedOtherwise(target, next)
+      ? nowMs
+      : nextProbeAtMs(verdict, next, { startedMs, nowMs }, random());
+    this.#schedule.ended(key, dueMs, tookMs > next.intervalMs * slowShare);
   }
 
-  /** `null` when nothing can be said: the credentials could not be asked for, or the attempt is over. */
-  async #probe(target: ProbeTarget): Promise<ProbeOutcome | null> {
+  /** `null` when nothing can be said: the credentials could not be asked for, or nobody wants to know any more. */
+  async #probe(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome | null> {
     const { credentials, log, probe } = this.#options;
     const { namespace, authSecret, ip, port, url, timeoutMs, expectedStatuses } = target;
+    const request = { ip, port, url, timeoutMs, expectedStatuses };
     try {
-      const known = authSecret === null ? null : await credentials.read(namespace, authSecret);
-      const request = { ip, port, url, timeoutMs, expectedStatuses, credentials: known };
-      const outcome = await probe(request);
-      if (outcome.reason === 'ProxyAuthenticationRequired' && authSecret !== null) {
-        credentials.refused(namespace, authSecret);
-      }
-      log.trace({ ...fieldsOf(target), ...outcome }, 'proxy probed');
-      return outcome;
+      if (authSecret === null) return await probe({ ...request, credentials: null }, signal);
+      const used = await credentials.read(namespace, authSecret);
+      const outcome = await probe({ ...request, credentials: used }, signal);
+      if (outcome.reason !== 'ProxyAuthenticationRequired') return outcome;
+      // The Secret was changed together with the proxy: that is no failure of the proxy.
+      const renewed = await credentials.renewed(namespace, authSecret, used);
+      return renewed === null ? outcome : await probe({ ...request, credentials: renewed }, signal);
     } catch (error) {
       if (isMissing(error) && error instanceof Error) {
         return { healthy: false, reason: 'ProbeFailed', message: error.message, pastProxy: false };
       }
-      log.debug({ err: error, ...fieldsOf(target) }, 'proxy not probed');
+      if (!signal.aborted) log.debug({ err: error, ...fieldsOf(target) }, 'proxy not probed');
       return null;
     }
   }
 
   async #judge(watched: Watched, outcome: ProbeOutcome): Promise<void> {
-    const { targetDown, log } = this.#options;
+    const { targetDown, log, now } = this.#options;
     const { target, verdict: before } = watched;
-    watched.latest = { uid: target.uid, url: target.url, ...outcome };
+    log.trace({ ...fieldsOf(target), ...outcome }, 'proxy probed');
+    watched.latest = { uid: target.uid, url: target.url, atMs: now(), ...outcome };
     if (outcome.healthy) targetDown.answered(target.url);
+    else if (before.failures === 0) watched.failingSinceMs = now();
     const verdict = nextVerdict(before, outcome, target.thresholds);
     const turnedBad = verdict.healthy === false && before.healthy !== false;
-    if (turnedBad && outcome.pastProxy && (await targetDown.spares(target.url, this.#latest()))) {
+    if (turnedBad && outcome.pastProxy && (await this.#spares(watched))) {
       watched.verdict = { ...verdict, healthy: before.healthy };
-      log.warn({ ...fieldsOf(target), url: target.url }, 'probe target down, nobody marked down');
       return;
     }
     watched.verdict = verdict;
@@ -152,7 +218,15 @@ export class Prober {
       log.info({ ...fieldsOf(target), ...outcome }, 'proxy health changed');
       // A verdict is told again by a probe that bears it out, not by one that is about to overthrow it.
     } else if (outcome.healthy !== verdict.healthy || !this.#mustRetell(watched)) return;
-    await this.#tell(watched, verdict.healthy);
+    // Beside the probes: a Temporal that does not answer must not take their places.
+    const telling = this.#tell(watched, verdict.healthy).finally(() =>
+      this.#telling.delete(telling),
+    );
+    this.#telling.add(telling);
+  }
+
+  async #spares({ target, failingSinceMs }: Watched): Promise<boolean> {
+    return await this.#options.targetDown.spares(target.url, failingSinceMs, this.#latest());
   }
 
   #latest(): LatestProbe[] {
@@ -166,6 +240,14 @@ export class Prober {
     if (!disagrees) return false;
     const pauseMs = Math.min(retellMaxMs, retellFirstMs * 2 ** Math.max(0, tellings - 1));
     return this.#options.now() - toldMs >= pauseMs;
+  }
+
+  #sayIfLate(byMs: number, nowMs: number): void {
+    if (byMs < lateMs || nowMs - this.#saidLateMs < lateLineMs) return;
+    this.#saidLateMs = nowMs;
+    const { size: underWay } = this.#underWay;
+    const addresses = this.#watched.size;
+    this.#options.log.warn({ lateMs: byMs, underWay, addresses }, 'probes are late');
   }
 
   async #tell(watched: Watched, healthy: boolean): Promise<void> {

@@ -1,8 +1,24 @@
-/** When each address is probed: at once when it appears, then as told, never twice at the same time. No clock, no I/O. */
+/** When each address is probed: as told, never twice at the same time, slow ones never at the cost of others. No clock, no I/O. */
 
 interface Turn {
   dueMs: number;
   underWay: boolean;
+  /** Its last probe took long: it shares the places that slow ones may take. */
+  slow: boolean;
+}
+
+/** How many probes may start now: all in all, and slow ones among them. */
+export interface Room {
+  all: number;
+  slow: number;
+}
+
+/** A turn that has come. */
+export interface Taken {
+  key: string;
+  slow: boolean;
+  /** Time since it was due (ms). */
+  lateMs: number;
 }
 
 export class ProbeSchedule {
@@ -13,33 +29,46 @@ export class ProbeSchedule {
     const wanted = new Set(keys);
     for (const key of this.#turns.keys()) if (!wanted.has(key)) this.#turns.delete(key);
     const added = [...wanted].filter((key) => !this.#turns.has(key));
-    for (const key of added) this.#turns.set(key, { dueMs: nowMs, underWay: false });
+    for (const key of added) this.#turns.set(key, { dueMs: nowMs, underWay: false, slow: false });
     return added;
   }
 
-  /** Up to `atMost` keys whose turn has come, longest overdue first; they are under way from now on. */
-  take(nowMs: number, atMost: number): string[] {
+  /** Keys whose turn has come, longest overdue first, as far as there is room; they are under way from now on. */
+  take(nowMs: number, room: Room): Taken[] {
     const due = [...this.#turns]
       .filter(([, { dueMs, underWay }]) => !underWay && dueMs <= nowMs)
-      .sort(([, a], [, b]) => a.dueMs - b.dueMs)
-      .slice(0, Math.max(0, atMost));
-    for (const [, turn] of due) turn.underWay = true;
-    return due.map(([key]) => key);
+      .sort(([, a], [, b]) => a.dueMs - b.dueMs);
+    const left = { ...room };
+    const taken: Taken[] = [];
+    for (const [key, turn] of due) {
+      if (left.all <= 0) break;
+      if (turn.slow && left.slow <= 0) continue;
+      left.all -= 1;
+      if (turn.slow) left.slow -= 1;
+      turn.underWay = true;
+      taken.push({ key, slow: turn.slow, lateMs: nowMs - turn.dueMs });
+    }
+    return taken;
   }
 
-  /** A probe has ended; the next one is due at `dueMs`. */
-  ended(key: string, dueMs: number): void {
+  /** A probe has ended, or is not due yet; the next one is due at `dueMs`. `slow`: it took long. */
+  ended(key: string, dueMs: number, slow = false): void {
     const turn = this.#turns.get(key);
     if (turn === undefined) return;
-    turn.dueMs = dueMs;
-    turn.underWay = false;
+    Object.assign(turn, { dueMs, slow, underWay: false });
   }
 
-  /** When the next turn comes (epoch ms), `Infinity` when none is waiting. */
-  nextDueMs(): number {
+  /** The address is to be probed at once; one under way is left alone. */
+  hasten(key: string, nowMs: number): void {
+    const turn = this.#turns.get(key);
+    if (turn !== undefined) turn.dueMs = Math.min(turn.dueMs, nowMs);
+  }
+
+  /** When the next turn comes (epoch ms), `Infinity` when none does. One that is due already waits for room, not for time. */
+  nextDueMs(nowMs: number): number {
     let next = Infinity;
     for (const { dueMs, underWay } of this.#turns.values()) {
-      if (!underWay) next = Math.min(next, dueMs);
+      if (!underWay && dueMs > nowMs) next = Math.min(next, dueMs);
     }
     return next;
   }

@@ -1,11 +1,14 @@
 /** Which addresses a Proxy wants probed, and how. Pure. */
 import type { Proxy } from '../../api/proxy.ts';
 import { proxyWorkflowId } from '../../workflows/contract/messages.ts';
+import { fnv1a32 } from '../vm/identity.ts';
 import type { Thresholds } from './verdict.ts';
 
 export interface ProbeTarget {
   /** `<uid>|<ip>:<port>`: a changed address starts from nothing. */
   key: string;
+  /** Its own moment in every interval, 0 ≤ x < 1: spread evenly over the Proxies. */
+  share: number;
   uid: string;
   workflowId: string;
   namespace: string;
@@ -23,6 +26,17 @@ export interface ProbeTarget {
   authSecret: string | null;
   /** What the status says; `null` for a replacement. */
   published: boolean | null;
+}
+
+/** Whether a probe as `after` wants it could end otherwise than one as `before` wanted it: its result is not waited for an interval. */
+export function isProbedOtherwise(before: ProbeTarget, after: ProbeTarget): boolean {
+  return (
+    before.url !== after.url ||
+    before.intervalMs !== after.intervalMs ||
+    before.timeoutMs !== after.timeoutMs ||
+    before.authSecret !== after.authSecret ||
+    String(before.expectedStatuses) !== String(after.expectedStatuses)
+  );
 }
 
 /** None for a Proxy under deletion: it serves nobody any more. */
@@ -43,15 +57,18 @@ export function targetsOf(proxy: Proxy, defaultUrl: string): ProbeTarget[] {
     expectedStatuses: healthCheck.expectedStatuses ?? null,
     authSecret: spec.auth?.secretRef.name ?? null,
   };
-  const keyOf = (ip: string): string => `${metadata.uid}|${ip}:${spec.port}`;
+  const placeOf = (ip: string): Pick<ProbeTarget, 'key' | 'share'> => {
+    const key = `${metadata.uid}|${ip}:${spec.port}`;
+    return { key, share: fnv1a32(key) / 2 ** 32 };
+  };
   const targets: ProbeTarget[] = [];
   const { ip } = status;
   if (ip !== null) {
-    targets.push({ ...common, key: keyOf(ip), role: 'serving', ip, published: status.healthy });
+    targets.push({ ...common, ...placeOf(ip), role: 'serving', ip, published: status.healthy });
   }
   const next = status.replacement?.ip ?? null;
   if (next !== null && next !== ip) {
-    targets.push({ ...common, key: keyOf(next), role: 'replacement', ip: next, published: null });
+    targets.push({ ...common, ...placeOf(next), role: 'replacement', ip: next, published: null });
   }
   return targets;
 }

@@ -39,12 +39,35 @@ export function nextVerdict(
   return { ...counted, healthy: before.healthy };
 }
 
+export interface Cadence {
+  intervalMs: number;
+  /** The address's own moment in every interval, 0 ≤ x < 1. */
+  share: number;
+}
+
 /**
- * Time until the next probe. A healthy proxy is asked every interval; one that is not is asked after 2, 4, 8 s … up to the
- * interval, so that Ready does not wait for the clock. `random` (0 ≤ x < 1) moves it by a tenth either way.
+ * When to probe next (epoch ms). A healthy proxy is asked once an interval, in the slot of its own: so a thousand that came
+ * up in the same second, or fell and rose together, are spread over the interval again with their next probe. One that is
+ * not healthy is asked after 2, 4, 8 s … up to the interval, so that Ready does not wait for the clock; `random`
+ * (0 ≤ x < 1) moves that by a tenth either way.
  */
-export function nextProbeInMs(verdict: Verdict, intervalMs: number, random: number): number {
+export function nextProbeAtMs(
+  verdict: Verdict,
+  cadence: Cadence,
+  times: { startedMs: number; nowMs: number },
+  random: number,
+): number {
+  const { startedMs, nowMs } = times;
+  const { intervalMs } = cadence;
+  // Half an interval: after a probe in its slot the next one is an interval away, after one out of turn a half to one and a half.
+  const steadyMs = Math.max(nowMs, slotFrom(startedMs + intervalMs / 2, cadence));
   const eagerMs = firstPauseMs * 2 ** Math.min(verdict.failures, 20);
-  const pauseMs = verdict.healthy === true ? intervalMs : Math.min(intervalMs, eagerMs);
-  return pauseMs * (0.9 + random / 5);
+  if (verdict.healthy === true || eagerMs >= intervalMs) return steadyMs;
+  return Math.min(steadyMs, nowMs + eagerMs * (0.9 + random / 5));
+}
+
+/** The first moment of an address at or after `ms`. */
+export function slotFrom(ms: number, { intervalMs, share }: Cadence): number {
+  const offsetMs = share * intervalMs;
+  return Math.ceil((ms - offsetMs) / intervalMs) * intervalMs + offsetMs;
 }

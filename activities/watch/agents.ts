@@ -75,7 +75,8 @@ export class AgentRounds {
   /** Starts the questions that are due, as far as their nodes are free. */
   start(): void {
     const nowMs = this.#options.steps.clock.now();
-    for (const key of this.#schedule.take(nowMs, this.#asked.size)) {
+    const room = { all: this.#asked.size, slow: this.#asked.size };
+    for (const { key } of this.#schedule.take(nowMs, room)) {
       const asked = this.#asked.get(key);
       if (asked === undefined) continue;
       const { node } = asked.vm;

@@ -34,7 +34,11 @@ describe('probeProxies', () => {
     const step = probeProxies(
       {
         watchProxies: (handlers) => new ProxyCache({ client, log, handlers }),
-        secretKey: (namespace, name, key) => records.secretKey(namespace, name, key),
+        readSecret: async (namespace, name) => {
+          const keys = ['username', 'password'];
+          const [username = '', password = ''] = await records.secretTexts(namespace, name, keys);
+          return { username, password };
+        },
         signal: (_workflowId, health) => {
           told.push(health);
           return Promise.resolve();
@@ -49,6 +53,7 @@ describe('probeProxies', () => {
         heartbeat: () => void heartbeats++,
         log,
       },
+      'run-1',
     );
     running = step.catch((error: unknown) => error);
   });

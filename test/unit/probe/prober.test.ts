@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { ProbeCredentialsCache } from '../../../activities/probe/credentials.ts';
-import type { ProbeOutcome, ProbeRequest } from '../../../activities/probe/probe.ts';
+import type {
+  ProbeCredentials,
+  ProbeOutcome,
+  ProbeRequest,
+} from '../../../activities/probe/probe.ts';
 import { Prober, probesAtOnce } from '../../../activities/probe/prober.ts';
 import { TargetDown } from '../../../activities/probe/targetDown.ts';
 import { transient } from '../../../activities/providerError.ts';
@@ -22,7 +26,14 @@ const refused: ProbeOutcome = {
   message: 'no',
   pastProxy: false,
 };
+const unauthorized: ProbeOutcome = { ...refused, reason: 'ProxyAuthenticationRequired' };
 const past: ProbeOutcome = { ...refused, reason: 'UnexpectedStatus', pastProxy: true };
+
+function untilAborted(signal: AbortSignal): Promise<ProbeOutcome> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+  });
+}
 
 describe('the prober', () => {
   const { log, lines } = recordingLog();
@@ -31,6 +42,9 @@ describe('the prober', () => {
   let probed: ProbeRequest[];
   let told: (HealthSignal & { workflowId: string })[];
   let signalFails: boolean;
+  let signalHangs: boolean;
+  let silent: boolean;
+  let accepted: string;
   let targetReachable: boolean;
   let secrets: Record<string, string>;
   let prober: Prober;
@@ -38,19 +52,29 @@ describe('the prober', () => {
   beforeEach(() => {
     nowMs = 1_000_000;
     [outcomes, probed, told, secrets] = [new Map(), [], [], {}];
-    [signalFails, targetReachable] = [false, true];
+    [signalFails, signalHangs, silent, targetReachable, accepted] = [
+      false,
+      false,
+      false,
+      true,
+      'CANARY',
+    ];
     lines.length = 0;
     const now = (): number => nowMs;
     prober = new Prober({
       run: 'run-1',
-      probe: (request) => {
+      probe: (request, signal) => {
         probed.push(request);
+        if (silent) return untilAborted(signal);
+        const { password } = request.credentials ?? {};
+        if (password !== undefined && password !== accepted) return Promise.resolve(unauthorized);
         return Promise.resolve(outcomes.get(request.ip) ?? good);
       },
-      credentials: new ProbeCredentialsCache({ secretKey: readSecret, now }),
-      targetDown: new TargetDown({ reachable: () => Promise.resolve(targetReachable), now }),
+      credentials: new ProbeCredentialsCache({ readSecret, now }),
+      targetDown: new TargetDown({ reachable: () => Promise.resolve(targetReachable), log, now }),
       signal: (workflowId, health) => {
         if (signalFails) return Promise.reject(new Error('down'));
+        if (signalHangs) return new Promise(() => undefined);
         told.push({ ...health, workflowId });
         return Promise.resolve();
       },
@@ -61,10 +85,12 @@ describe('the prober', () => {
     });
   });
 
-  function readSecret(_namespace: string, name: string, key: string): Promise<Uint8Array> {
-    const value = secrets[key];
-    if (value !== undefined) return Promise.resolve(Buffer.from(value));
-    return Promise.reject(transient('CloudInitUnavailable', `Secret ${name} has no key ${key}`));
+  function readSecret(_namespace: string, name: string): Promise<ProbeCredentials> {
+    const { username, password } = secrets;
+    if (username !== undefined && password !== undefined) {
+      return Promise.resolve({ username, password });
+    }
+    return Promise.reject(transient('CloudInitUnavailable', `Secret ${name} has no key username`));
   }
   function proxy(
     name: string,
@@ -112,9 +138,9 @@ describe('the prober', () => {
   it('starts from the statuses after a restart, and marks down at the threshold', async () => {
     outcomes.set('10.0.0.1', refused);
     prober.update([proxy('p1', { phase: 'Ready', ip: '10.0.0.1', healthy: true })]);
-    await pass(59);
+    await pass(60);
     assert.equal(told.length, 0);
-    await pass(10);
+    await pass(30);
     assert.deepEqual(
       told.map(({ healthy, reason }) => [healthy, reason]),
       [[false, 'ConnectionRefused']],
@@ -233,12 +259,81 @@ describe('the prober', () => {
     assert.ok(!JSON.stringify([lines, told]).includes('CANARY'));
   });
 
-  it('probes no more than the cap at once', () => {
+  it('takes a Secret that was changed together with its proxy for no failure', async () => {
+    const auth = { secretRef: { name: 'squid' } };
+    const healthCheck = { failureThreshold: 1 };
+    secrets = { username: 'u', password: 'CANARY' };
+    prober.update([
+      proxy('p1', { phase: 'Ready', ip: '10.0.0.1', healthy: true }, { auth, healthCheck }),
+    ]);
+    await pass(30);
+    assert.equal(probed.length, 1);
+    secrets = { username: 'u', password: 'second CANARY' };
+    accepted = 'second CANARY';
+    await pass(300);
+    assert.equal(told.length, 0);
+    assert.equal(probed.filter(({ credentials }) => credentials?.password === 'CANARY').length, 2);
+    assert.ok(!JSON.stringify([lines, told]).includes('CANARY'));
+  });
+
+  it('says that the proxy refuses the credentials when the Secret has no others', async () => {
+    secrets = { username: 'u', password: 'wrong' };
+    const auth = { secretRef: { name: 'squid' } };
+    prober.update([proxy('p1', { phase: 'Ready', ip: '10.0.0.1', healthy: true }, { auth })]);
+    await pass(90);
+    assert.deepEqual(
+      told.map(({ healthy, reason }) => [healthy, reason]),
+      [[false, 'ProxyAuthenticationRequired']],
+    );
+    // Three in their slots, and an eager one: none was sent twice.
+    assert.ok(probed.length <= 4, String(probed.length));
+  });
+
+  it('probes at once what is to be probed otherwise, whatever its interval', async () => {
+    const status = { phase: 'Running', ip: '10.0.0.1', healthy: false };
+    const healthCheck = { intervalSeconds: 3_600, failureThreshold: 1 };
+    outcomes.set('10.0.0.1', unauthorized);
+    prober.update([]);
+    prober.update([proxy('p1', status, { healthCheck })]);
+    await pass(3_000);
+    const before = probed.length;
+    prober.update([proxy('p1', { ...status, message: 'm' }, { healthCheck })]);
+    await pass(2);
+    assert.equal(probed.length, before);
+    secrets = { username: 'u', password: 'CANARY' };
+    outcomes.clear();
+    prober.update([proxy('p1', status, { healthCheck, auth: { secretRef: { name: 'squid' } } })]);
+    await pass(2);
+    assert.equal(probed.length, before + 1);
+    assert.equal(told.at(-1)?.healthy, true);
+  });
+
+  it('ends the probe of a Proxy that leaves, and tells nothing of it', async () => {
+    silent = true;
+    prober.update([proxy('p1', { phase: 'Running', ip: '10.0.0.1' })]);
+    prober.start();
+    prober.update([]);
+    await prober.settle();
+    assert.equal(probed.length, 1);
+    assert.equal(told.length, 0);
+    assert.ok(!lines.some(({ level }) => Number(level) >= 40));
+  });
+
+  it('goes on probing while Temporal takes no signal', async () => {
+    signalHangs = true;
+    prober.update([]);
     const many = Array.from({ length: probesAtOnce + 10 }, (_, n) =>
-      proxy(`p${n}`, { phase: 'Running', ip: `10.1.0.${n}` }),
+      proxy(`p${n}`, { phase: 'Running', ip: `10.1.${n >> 8}.${n & 255}` }),
     );
     prober.update(many);
-    assert.equal(prober.start(), 0);
-    assert.equal(prober.hasRoom(), false);
+    for (let second = 0; second < 60; second++) {
+      prober.start();
+      await new Promise((resolve) => setImmediate(resolve));
+      nowMs += 1_000;
+    }
+    const times = new Map<string, number>();
+    for (const { ip } of probed) times.set(ip, (times.get(ip) ?? 0) + 1);
+    assert.equal(times.size, many.length);
+    assert.ok([...times.values()].every((count) => count >= 2));
   });
 });

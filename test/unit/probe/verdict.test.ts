@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ProbeOutcome } from '../../../activities/probe/probe.ts';
-import { nextProbeInMs, nextVerdict, startingVerdict } from '../../../activities/probe/verdict.ts';
+import { nextProbeAtMs, nextVerdict, startingVerdict } from '../../../activities/probe/verdict.ts';
 import type { Verdict } from '../../../activities/probe/verdict.ts';
 
 const good: ProbeOutcome = {
@@ -48,17 +48,33 @@ describe('verdicts', () => {
     assert.equal(verdict.message, 'no');
   });
 
-  it('asks a healthy proxy every interval, give or take a tenth', () => {
+  const cadence = { intervalMs: 30_000, share: 0.2 };
+  const next = (verdict: Verdict, startedMs: number, tookMs: number, random = 0.5): number =>
+    nextProbeAtMs(verdict, cadence, { startedMs, nowMs: startedMs + tookMs }, random) - startedMs;
+
+  it('asks a healthy proxy once an interval, however long the probe took', () => {
     const healthy = startingVerdict(true);
-    assert.equal(nextProbeInMs(healthy, 30_000, 0.5), 30_000);
-    assert.equal(nextProbeInMs(healthy, 30_000, 0), 27_000);
-    assert.ok(nextProbeInMs(healthy, 30_000, 0.999) < 33_000);
+    for (const tookMs of [1, 2_000, 20_000]) assert.equal(next(healthy, 36_000, tookMs), 30_000);
+    // No earlier than it ended: probes of one address never overlap.
+    assert.equal(next(healthy, 36_000, 31_000), 31_000);
   });
 
-  it('asks one that is not healthy soon, then ever later, never later than the interval', () => {
+  it('brings one that was probed out of turn back to its own slot', () => {
+    const healthy = startingVerdict(true);
+    for (let startedMs = 0; startedMs < 60_000; startedMs += 1_700) {
+      const pauseMs = next(healthy, startedMs, 10);
+      assert.equal((startedMs + pauseMs) % 30_000, 6_000);
+      assert.ok(pauseMs >= 15_000 && pauseMs < 45_000, String(pauseMs));
+    }
+  });
+
+  it('asks one that is not healthy soon, then ever later, never later than its next slot', () => {
     const pauses = [1, 2, 3, 5, 50].map((failures) =>
-      nextProbeInMs({ ...startingVerdict(null), failures }, 30_000, 0.5),
+      next({ ...startingVerdict(null), failures }, 36_000, 0),
     );
     assert.deepEqual(pauses, [2_000, 4_000, 8_000, 30_000, 30_000]);
+    const one = { ...startingVerdict(null), failures: 1 };
+    assert.equal(next(one, 36_000, 0, 0), 1_800);
+    assert.ok(next(one, 36_000, 0, 0.999) < 2_200);
   });
 });
