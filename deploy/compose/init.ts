@@ -1,7 +1,8 @@
 /**
- * First container of docker-compose.yml: makes the keys, tokens, kubeconfigs and certificates that the others share, in
- * the volume given as its argument. A volume that has them already is left as it is.
+ * First container of docker-compose.yml: makes the keys, tokens, kubeconfigs, certificates and the password of PostgreSQL
+ * that the others share, in the volume given as its argument. What a volume has already is left as it is.
  */
+import { randomBytes } from 'node:crypto';
 import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeKubernetesFiles } from '../dev/kubernetes.ts';
@@ -18,6 +19,7 @@ const simulatorUrl = 'https://127.0.0.1:8006';
 runProgram(async (signal) => {
   const [folder] = process.argv.slice(2);
   if (folder === undefined) throw new UserError('Usage: node deploy/compose/init.ts <folder>');
+  writePassword(join(folder, 'postgres-password'));
   const done = join(folder, 'providers.yaml');
   if (existsSync(done)) {
     printLine(`${folder} is set up already`);
@@ -34,3 +36,10 @@ runProgram(async (signal) => {
   printLine(`${folder} is set up`);
   return 0;
 });
+
+/** On its own, so that a volume of the profile `dev` serves for `postgres` too. */
+function writePassword(file: string): void {
+  if (existsSync(file)) return;
+  writeFileSync(file, randomBytes(24).toString('hex'), { mode: 0o600 });
+  chownSync(file, operatorUser, operatorUser);
+}
