@@ -173,6 +173,13 @@ function adminRoutes(simulator: Simulator): readonly (readonly [string, RegExp, 
       },
     ],
     [
+      'POST',
+      /^\/faults\/go-on$/,
+      () => {
+        simulator.faults.goOn();
+      },
+    ],
+    [
       'DELETE',
       /^\/faults$/,
       () => {

@@ -53,10 +53,10 @@ async function carryOut(
 ): Promise<Outcome> {
   switch (action.kind) {
     case 'slow':
-      await core.clock.sleep(action.seconds);
+      await Promise.race([core.clock.sleep(action.seconds), core.faults.goneOn()]);
       return act(null);
     case 'task':
-      return act(action);
+      return act(action.hang === true ? { ...action, until: core.faults.goneOn() } : action);
     case 'malformed': {
       const outcome = await act(null);
       if (typeof outcome === 'string') return outcome;

@@ -51,6 +51,23 @@ describe('faults', () => {
     return simulator.core.tasks.find(upid)?.exitstatus;
   }
 
+  it('of a task that hangs and of a slow request last until they are told to go on', async () => {
+    const { faults, core } = simulator;
+    faults.push({ path: '/clone$', action: { kind: 'task', hang: true } });
+    const upid = await clone(140, 'held');
+    faults.push({ path: '^/version$', action: { kind: 'slow', seconds: 1e6 } });
+    let answered = false;
+    const version = ask('GET', '/version').finally(() => (answered = true));
+    await eventually(() => faults.rules.every(({ times }) => times === 0));
+    assert.deepEqual([core.tasks.find(upid)?.running, answered], [true, false]);
+    faults.goOn();
+    const reaction = await version;
+    assert.ok(reaction !== 'closed');
+    assert.equal(reaction.status, 200);
+    assert.equal(await exit(upid), 'OK');
+    assert.ok(core.cluster.vms.has(140));
+  });
+
   it('act on the nth matching request and only as often as they say', async () => {
     simulator.faults.push({
       path: '^/version$',

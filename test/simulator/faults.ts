@@ -49,6 +49,10 @@ export interface Faults {
   rules: FaultRule[];
   push(spec: FaultSpec): FaultRule;
   clear(): void;
+  /** Resolves when `goOn` is called next. */
+  goneOn(): Promise<void>;
+  /** Requests that are slow and tasks that hang because of a rule go on now. */
+  goOn(): void;
   /** The rule that acts on this request, counted as one hit. */
   take(request: { method: string; path: string; name: string }): FaultRule | undefined;
 }
@@ -56,6 +60,7 @@ export interface Faults {
 export function faultQueue(): Faults {
   const rules: FaultRule[] = [];
   let nextId = 1;
+  let gate = Promise.withResolvers<void>();
   return {
     rules,
     push: (spec) => {
@@ -75,6 +80,11 @@ export function faultQueue(): Faults {
     },
     clear: () => {
       rules.length = 0;
+    },
+    goneOn: () => gate.promise,
+    goOn: () => {
+      gate.resolve();
+      gate = Promise.withResolvers();
     },
     take: ({ method, path, name }) => {
       for (const rule of rules) {

@@ -53,8 +53,9 @@ export interface TaskFault {
   vanish?: boolean;
   /** Extra cluster seconds before the work starts. */
   delaySeconds?: number;
-  /** Never ends. */
+  /** Never ends, unless `until` resolves: then its work is done. */
   hang?: boolean;
+  until?: Promise<void>;
 }
 
 export interface TaskTable {
@@ -182,7 +183,8 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
         await clock.sleep(0.02);
         if (killed) await new Promise<never>(() => undefined);
         if (fault?.delaySeconds !== undefined) await worker.sleep(fault.delaySeconds);
-        if (fault?.hang === true) await worker.sleep(1e6);
+        if (fault?.hang === true) await hang(worker, fault.until);
+        if (killed) await new Promise<never>(() => undefined);
         if (fault?.fail !== undefined) throw new Error(fault.fail);
         await body(worker);
         if (fault?.failAfter !== undefined) throw new Error(fault.failAfter);
@@ -234,6 +236,12 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
     },
   };
   return table;
+}
+
+/** For good, as far as anybody can wait, or until somebody lets it go on. */
+async function hang(worker: Worker, until?: Promise<void>): Promise<void> {
+  const forGood = worker.sleep(1e6);
+  await Promise.race(until === undefined ? [forGood] : [forGood, until]);
 }
 
 /** Lines of `/var/log/pve/tasks/index` until it is rotated: 50 000 bytes (api-facts 2.5). */
