@@ -2,10 +2,13 @@
  * `npm run bench:idle [-- --sizes=1,100,1000 --rounds=5]`: what Proxies cost to which nothing happens, in requests to
  * Proxmox VE, memory and history, on a whole private stack (docs/testing.md, Benchmarks).
  */
-import { cpus, loadavg } from 'node:os';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { printLine, runProgram } from '../../deploy/dev/program.ts';
+import { bundleWorkflows } from '../../worker/bundle.ts';
 import { collectScheduleId } from '../../workflows/contract/messages.ts';
 import { withSettings } from '../system/support/config.ts';
 import { collectionRound } from '../system/support/rounds.ts';
@@ -42,9 +45,23 @@ runProgram(async () => {
   const sizes = sizesSchema.parse(values.sizes.split(','));
   const rounds = z.coerce.number().int().positive().parse(values.rounds);
   printLine('Starting a stack of its own …');
+  const folder = mkdtempSync(join(tmpdir(), 'bench-idle-'));
+  try {
+    const bundle = join(folder, 'workflows.js');
+    writeFileSync(bundle, (await bundleWorkflows()).code);
+    await measure(sizes, rounds, bundle);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  return 0;
+});
+
+/** `bundle`: workflows as an image has them, or the worker's memory would be mostly the bundler's. */
+async function measure(sizes: readonly number[], rounds: number, bundle: string): Promise<void> {
   const stack = await startStack({
     timeScale: makingScale,
     temporalDb: 'memory',
+    workerFlags: [`--workflow-bundle=${bundle}`],
     providersConfig: withSettings({ maxClones: 100 }),
   });
   const fleet = { stack, kubernetes: administrator(stack) };
@@ -58,8 +75,7 @@ runProgram(async () => {
     await fleet.kubernetes.close();
     await stack.stop();
   }
-  return 0;
-});
+}
 
 /** Grows the fleet to `size`, starts the operator anew, and measures once nothing moves. */
 async function costAt(fleet: Fleet, size: number, rounds: number): Promise<IdleCost> {
