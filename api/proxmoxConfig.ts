@@ -100,7 +100,7 @@ export const proxmoxConfigSchema = z.strictObject({
     'File with one line `<user>@<realm>!<tokenid>=<secret>`. Read for every request, so a new token needs no restart.',
   ),
   caFile: orNull(filePath).describe(
-    "PEM bundle that is trusted for the API's certificate, typically the node's `/etc/pve/pve-root-ca.pem`. Default: the system's roots.",
+    "PEM bundle that is trusted for the API's certificate, typically the node's `/etc/pve/pve-root-ca.pem`. A changed file counts for the next connection, without a restart. Default: the roots of Node and of the system.",
   ),
   insecureSkipTLSVerify: z
     .boolean()

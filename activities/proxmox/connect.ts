@@ -5,7 +5,7 @@ import type { buildConnector } from 'undici';
 
 /** What may differ between two providers, and between two contents of their CA file. */
 export interface ConnectSettings {
-  /** CA certificates; `null` for the system's roots. */
+  /** CA certificates; `null` for the roots of Node and of the system. */
   ca: string[] | null;
   insecureSkipTLSVerify: boolean;
   tcpTimeoutMs: number;
@@ -34,7 +34,9 @@ export interface Connector {
 
 /** Connector for one pool. undici's own has a single timer over TCP and TLS together. */
 export function createConnector(settings: ConnectSettings): Connector {
-  const context = tls.createSecureContext(settings.ca === null ? {} : { ca: settings.ca });
+  const context = tls.createSecureContext(
+    settings.insecureSkipTLSVerify ? {} : { ca: settings.ca ?? systemRoots() },
+  );
   const opening = new Set<net.Socket>();
 
   const connect: buildConnector.connector = (target, callback) => {
@@ -70,6 +72,14 @@ export function createConnector(settings: ConnectSettings): Connector {
       for (const socket of opening) socket.destroy(new Error('the client was closed'));
     },
   };
+}
+
+/**
+ * By itself Node trusts the list it was built with, not what an administrator added to the system (specification, Config
+ * reference: system roots). The system's are read once in the life of a process; `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
+ */
+function systemRoots(): string[] {
+  return [...tls.getCACertificates('default'), ...tls.getCACertificates('system')];
 }
 
 /** Waits for one event of a socket, at most `timeoutMs`; exactly one of the two callbacks runs. */

@@ -12,7 +12,7 @@ export interface Token {
   authorization: string;
 }
 
-/** CA certificates to trust; `null` means the system's roots. `version` changes with the file. */
+/** CA certificates to trust; `null` means the roots of Node and of the system. `version` changes with the file. */
 export interface Trust {
   version: string;
   ca: string[] | null;

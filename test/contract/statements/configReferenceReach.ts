@@ -90,6 +90,10 @@ export const aboutReach: readonly Statement[] = [
     statement: 'caFile may be left out; the system decides then whom to trust',
     proof: proven(
       testsIn(
+        'test/steps/systemRoots.test.ts',
+        "the system's roots decide, those that an administrator added to it, too",
+      ),
+      testsIn(
         apiProvidersConfigUnit,
         'good/minimal.yaml is accepted with the defaults of good/minimal.json',
       ),
