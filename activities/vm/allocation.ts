@@ -69,7 +69,8 @@ export function settle(seen: readonly SeenVm[], claim: Claim): AllocateVmidResul
   );
   const [only, ...others] = ofOurName;
   if (only !== undefined) {
-    return others.length === 0 ? settleOne(only, claim) : settleTwins(ofOurName, claim);
+    if (others.length > 0) throw duplicate(ofOurName, claim);
+    return settleOne(only, claim);
   }
   for (const vm of recordedFirst(seen)) {
     const result = settleUntold(vm);
@@ -103,16 +104,14 @@ function settleOne(vm: SeenVm, claim: Claim): AllocateVmidResult | null {
   );
 }
 
-/** Two of one name: only a VMID recorded before its clone may go (design §3), and never the one that runs. */
-function settleTwins(twins: readonly SeenVm[], claim: Claim): AllocateVmidResult {
-  const allRecorded = twins.every(({ recorded, verdict }) => recorded && verdict.kind === 'ours');
-  const spare = twins.find(({ power, lock }) => power === 'stopped' && lock === null);
-  if (allRecorded && spare !== undefined) {
-    return { kind: 'incomplete', vmid: spare.vmid, node: spare.node };
-  }
+/**
+ * Two of one name: a person decides which goes. A run records one VMID at a time, so no second try of its own can be among
+ * them; a VMID it gave up is not looked at here, and goes as a leftover (design §3, §5).
+ */
+function duplicate(twins: readonly SeenVm[], claim: Claim): Error {
   const named = twins.map(({ vmid, node }) => `${providerIdFor(vmid, claim.vmName)} on ${node}`);
   const remedy = `remove all but one: ${twins.map(({ vmid }) => `qm destroy ${vmid}`).join(' or ')}`;
-  throw permanent(
+  return permanent(
     'DuplicateVm',
     `${twins.length} VMs are named ${claim.vmName}: ${named.join(', ')}; ${remedy}`,
     { remedy },

@@ -24,6 +24,15 @@ describe('two VMs of one name', () => {
       const found = await rig.run(allocateVmid, looking(rig));
       assert.deepEqual(found.kind === 'ours' && found.vmid, rig.vmid);
     }));
+
+  it('are no two while the VMID of one was given up: it is the other one that counts', () =>
+    withSteps(async (rig) => {
+      rig.place();
+      rig.place({ vmid: 300, node: 'pve2' });
+      const found = await rig.run(allocateVmid, looking(rig, { avoidVmids: [rig.vmid] }));
+      assert.deepEqual(found.kind === 'ours' && found.vmid, 300);
+      assert.deepEqual(writes(rig), []);
+    }));
 });
 
 describe('a VM that another installation made for this Proxy', () => {

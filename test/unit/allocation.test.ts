@@ -72,11 +72,6 @@ describe('allocation', () => {
       [aVm(), aVm({ vmid: 100_008, verdict: { kind: 'unreadable' } })],
       'ours',
     ],
-    [
-      'two of our name, both recorded, one stopped',
-      [aVm({ recorded: true, power: 'running' }), aVm({ vmid: 100_008, recorded: true })],
-      'incomplete',
-    ],
   ];
   for (const [title, vms, kind] of settled) {
     it(`${title}: ${kind ?? 'a vacant VMID may be taken'}`, () => {
@@ -98,6 +93,12 @@ describe('allocation', () => {
       /VM 100007 .*"2222"; this Proxy has UID 11111111-/,
     ],
     ['two VMs of our name', [aVm(), aVm({ vmid: 100_008 })], 'DuplicateVm', /100007.*100008/],
+    [
+      'two of our name, one recorded and stopped',
+      [aVm({ power: 'running' }), aVm({ vmid: 100_008, recorded: true })],
+      'DuplicateVm',
+      /100007.*100008/,
+    ],
     [
       'our VM and an unmarked one of its name, though recorded',
       [

@@ -121,20 +121,25 @@ export const aboutOwnership: readonly Statement[] = [
     statement: 'Two VMs of our name: a permanent error that names every VMID, until one is left',
     proof: proven(
       testsIn(whoseVmSteps, 'are both named, and neither is touched until one is gone'),
+      testsIn(
+        'test/unit/allocation.test.ts',
+        'two of our name, one recorded and stopped: DuplicateVm',
+        'two running VMs of our name, both recorded: DuplicateVm',
+      ),
     ),
   },
   {
     line: 309,
     to: 310,
-    statement: 'Which of two VMs of our name is the right one is always left to a person',
+    statement: 'A VM of our name counts wherever it is',
     proof: changed(
-      'a stopped one at a VMID that was recorded before its clone was sent is our own second try, and goes',
-      'design §3, deliberate changes',
+      'not at a VMID that was given up as a leftover: the other one is used, and the leftover goes once it is unlocked',
+      'design §5, deliberate changes',
       testsIn(
-        'test/unit/allocation.test.ts',
-        'two of our name, both recorded, one stopped: incomplete',
-        'our VM and an unmarked one of its name, though recorded: DuplicateVm',
+        whoseVmSteps,
+        'are no two while the VMID of one was given up: it is the other one that counts',
       ),
+      testsIn('test/steps/census.test.ts', 'can be removed when it is ours and unlocked'),
     ),
   },
 ];
