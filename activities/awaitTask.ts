@@ -2,6 +2,7 @@
 import type { Step, StepContext, StepDeps } from './deps.ts';
 import { ProviderError, transient } from './providerError.ts';
 import { classifyTaskExit } from './proxmox/classify.ts';
+import { upidNode } from './proxmox/client.ts';
 import type { ProxmoxApi, TaskStatus } from './proxmox/api.ts';
 import { taskPoll, waitBudgets, type WaitKind } from '../workflows/contract/budgets.ts';
 import type { AwaitTaskInput, AwaitTaskResult } from '../workflows/contract/steps.ts';
@@ -81,15 +82,16 @@ function ended(
   const what = `${purposes[kind]} ${vmNamed(vmid)}`;
   const exit = task.exitstatus ?? 'unexpected status';
   const end = classifyTaskExit(exit, { provider, what, upid, ...(vmid === null ? {} : { vmid }) });
+  const node = upidNode(upid);
   if (end.kind !== 'failed' && kind === 'destroy')
-    log.debug({ destroyed: true }, 'proxmox vm deleted');
+    log.debug({ node, destroyed: true }, 'proxmox vm deleted');
   if (end.kind === 'ok') return { warnings: 0 };
   if (end.kind === 'warnings') {
-    log.debug({ upid, exitstatus: exit }, 'proxmox task finished with warnings');
+    log.debug({ node, upid, exitstatus: exit }, 'proxmox task finished with warnings');
     return { warnings: end.count };
   }
   const { error } = end;
-  log.debug({ upid, exitstatus: exit }, 'proxmox task failed');
+  log.debug({ node, upid, exitstatus: exit }, 'proxmox task failed');
   // Nothing there to stop or destroy: what proves it is the next look, not this text.
   if (error.errorClass === 'NotFound' && (kind === 'stop' || kind === 'destroy')) {
     return { warnings: 0 };

@@ -49,6 +49,8 @@ export type HealthSteps = Pick<Steps, 'checkNode' | 'publishHealth'>;
 const stepFactsSchema = z.object({
   provider: z.string().optional(),
   vmid: z.number().nullish(),
+  vmName: z.string().optional(),
+  node: z.string().optional(),
   ref: z.object({ namespace: z.string(), name: z.string() }).nullish(),
   plan: z.object({ provider: z.string(), vmName: z.string(), node: z.string() }).optional(),
   vm: z
@@ -165,12 +167,12 @@ type StepFacts = Record<string, string | number>;
 function factsOf(input: unknown): StepFacts {
   const found = stepFactsSchema.safeParse(input);
   if (!found.success) return {};
-  const { plan, vm, ref, vmid, provider } = found.data;
+  const { plan, vm, ref, vmid, vmName, node, provider } = found.data;
   const facts = {
     provider: provider ?? plan?.provider ?? vm?.provider,
     vmid: vmid ?? vm?.vmid,
-    name: vm?.name ?? plan?.vmName,
-    node: vm?.node ?? plan?.node,
+    name: vm?.name ?? plan?.vmName ?? vmName,
+    node: vm?.node ?? plan?.node ?? node,
     proxy: ref ? `${ref.namespace}/${ref.name}` : undefined,
   };
   const known: StepFacts = {};

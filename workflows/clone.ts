@@ -97,7 +97,7 @@ async function awaitClone(life: Life, place: Place, vm: VmRecord): Promise<void>
   const { cloneUpid: upid } = vm;
   if (upid === null) return;
   try {
-    await awaitTask(life, place, 'clone', vm.vmid, upid);
+    await awaitTask(life, place, 'clone', vm, upid);
     vm.cloneUpid = null;
   } catch (error) {
     // Out of time, or not to be asked about, means that it may go on.

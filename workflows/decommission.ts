@@ -107,7 +107,7 @@ async function stop(life: Life, removal: Removal): Promise<void> {
     return stop(life, removal);
   }
   if (result.kind !== 'gone') closed(vm);
-  if (result.kind === 'task') await awaitTask(life, placeOf(vm), 'stop', vm.vmid, result.upid);
+  if (result.kind === 'task') await awaitTask(life, placeOf(vm), 'stop', vm, result.upid);
 }
 
 /** It has appeared and is not being cloned any more, so its clone is over. */
@@ -127,7 +127,7 @@ async function destroy(life: Life, removal: Removal): Promise<void> {
       }),
     );
     if (result.kind === 'gone') return;
-    await awaitTask(life, placeOf(vm), 'destroy', vm.vmid, result.upid);
+    await awaitTask(life, placeOf(vm), 'destroy', vm, result.upid);
   }
   throw stillThere('destroyVm', vm, `VM ${vm.vmid} (${vm.name}) is still listed`);
 }
@@ -229,7 +229,7 @@ async function deleteSeed(life: Life, removal: Removal, node: string): Promise<s
       removal.seedGoneFrom.push(node);
       return result.alsoOn ?? [];
     }
-    await awaitTask(life, placeOf(vm), 'seedDelete', vm.vmid, result.upid);
+    await awaitTask(life, placeOf(vm), 'seedDelete', vm, result.upid);
   }
   throw stillThere('deleteSeed', vm, `${vm.seedFile} is still listed on ${node}`);
 }

@@ -4,6 +4,12 @@ import { waitBudgets, type WaitKind } from './contract/budgets.ts';
 import type { SubmitResult } from './contract/steps.ts';
 import { StepFailed, type Life } from './life.ts';
 
+/** A VM as far as a wait for one of its tasks names it. */
+interface NamedVm {
+  vmid: number;
+  name: string;
+}
+
 /** A request that changes something is never cut in half: a cancelled scope ends after it, not in it. */
 export async function write<T>(submit: () => Promise<T>): Promise<T> {
   const result = await CancellationScope.nonCancellable(submit);
@@ -22,11 +28,11 @@ export async function finished(
   life: Life,
   place: { provider: string; requestBoundMs: number },
   kind: WaitKind,
-  vm: { vmid: number },
+  vm: NamedVm,
   submit: () => Promise<SubmitResult>,
 ): Promise<void> {
   const { upid } = await write(submit);
-  if (upid !== null) await awaitTask(life, place, kind, vm.vmid, upid);
+  if (upid !== null) await awaitTask(life, place, kind, vm, upid);
 }
 
 /** Waits for one task. The UPID is a fact of history: a worker killed meanwhile resumes with it. */
@@ -34,14 +40,14 @@ export async function awaitTask(
   life: Life,
   place: { provider: string; requestBoundMs: number },
   kind: WaitKind,
-  vmid: number,
+  { vmid, name: vmName }: NamedVm,
   upid: string,
 ): Promise<void> {
   life.state.upid = upid;
   try {
     await life.step(
       'awaitTask',
-      { provider: place.provider, upid, kind, vmid },
+      { provider: place.provider, upid, kind, vmid, vmName },
       {
         provider: place.provider,
         requestBoundMs: place.requestBoundMs,

@@ -170,7 +170,7 @@ export async function awaitUpload(
 ): Promise<void> {
   if (vm.seedUpid === null) return;
   try {
-    await awaitTask(life, place, 'upload', vm.vmid, vm.seedUpid);
+    await awaitTask(life, place, 'upload', vm, vm.seedUpid);
     vm.seedUpid = null;
   } catch (error) {
     if (isTaskEnd(error)) vm.seedUpid = null;

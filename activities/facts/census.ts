@@ -44,6 +44,9 @@ export async function takeCensus(
   const managed = named.length - candidates.length + removable;
   const counts = { vms: rows.length, candidates: candidates.length, managed, skipped };
   context.log.debug({ ...counts, orphans: orphans.length }, 'proxmox vms listed');
+  for (const { vmid, node, name } of named) {
+    context.log.trace({ vmid, node, name }, 'proxmox listed instance');
+  }
   const settings = settingsOf(deps, provider);
   const confirmed = alarm?.id === settings.confirmAbsence;
   return {
@@ -119,8 +122,9 @@ async function readableVm(
     return await seenVm(api, row);
   } catch (error) {
     if (!isOutOfReach(error)) throw error;
-    const { vmid, node } = row;
-    context.log.debug({ vmid, node, reason: error.facts.reason }, 'skipping unreadable proxmox vm');
+    const { vmid, node, name } = row;
+    const seen = { vmid, node, name, reason: error.facts.reason };
+    context.log.debug(seen, 'skipping unreadable proxmox vm');
     return null;
   }
 }

@@ -8,10 +8,13 @@ import type { Leftover } from '../../workflows/contract/proxy.ts';
 import { aRef } from '../support/aPlan.ts';
 import { aProxy } from '../support/memoryRecords.ts';
 import { lostUid, nameOf, placeOrphan } from '../support/orphanRig.ts';
+import { anAttempt } from '../support/proxmoxClient.ts';
 import { writes } from '../support/removals.ts';
 import { stepFixture } from '../support/stepFixture.ts';
 import { expectReason, withSteps, type StepRig } from '../support/stepHarness.ts';
 
+/** Of pino. */
+const debugLevel = 20;
 const everyVm = { ref: null, provider: 'pve' } as const;
 
 async function census(rig: StepRig): Promise<Census> {
@@ -131,8 +134,35 @@ describe('listManagedVms without a Proxy', () => {
       );
       assert.equal(managed, 1);
       const [skipped] = rig.lines.filter(({ msg }) => msg === 'skipping unreadable proxmox vm');
-      const { vmid, node, reason } = skipped ?? {};
-      assert.deepEqual([vmid, node, reason], [300, 'pve2', 'Unreachable']);
+      const { vmid, node, name, reason, level } = skipped ?? {};
+      const told = [vmid, node, name, reason, level];
+      assert.deepEqual(told, [300, 'pve2', nameOf(lostUid), 'Unreachable', debugLevel]);
+    }));
+
+  it('counts in its line what was listed, looked at, managed and skipped, and has one for each VM of ours', () =>
+    withSteps(async (rig) => {
+      rig.place();
+      placeOrphan(rig);
+      placeOrphan(rig, { vmid: 301, node: 'pve2', config: { name: nameOf(lostUid, { spec: '777777' }) } }); // prettier-ignore
+      rig.place({ vmid: 302, config: { name: 'web-1', description: null } });
+      rig.simulator.setNode('pve2', { state: 'dead' });
+      const listed = (await rig.deps.providers.api('pve', anAttempt()).listVms()).length;
+      await census(rig);
+      const [line] = rig.lines.filter(({ msg }) => msg === 'proxmox vms listed');
+      const { level, vms, candidates, managed, skipped, orphans } = line ?? {};
+      const counts = { level, vms, candidates, managed, skipped, orphans };
+      assert.deepEqual(counts, { level: debugLevel, vms: listed, candidates: 2, managed: 2, skipped: 1, orphans: 1 }); // prettier-ignore
+      const each = rig.lines.filter(({ msg }) => msg === 'proxmox listed instance');
+      assert.deepEqual(
+        each
+          .map(({ vmid, node, name }) => `${String(vmid)} ${String(node)} ${String(name)}`)
+          .toSorted(),
+        [
+          `${rig.vmid} pve1 ${rig.plan.vmName}`,
+          `300 pve1 ${nameOf(lostUid)}`,
+          `301 pve2 ${nameOf(lostUid, { spec: '777777' })}`,
+        ].toSorted(),
+      );
     }));
 
   it('concludes nothing without the right to see VMs, nor without Kubernetes', () =>

@@ -161,13 +161,15 @@ describe('warnings at start', () => {
       const tokenFile = '/nowhere/token';
       const config = configOf(rig, { fine: {}, bad: { insecureSkipTLSVerify: true, tokenFile } });
       await warnAboutSettings(config, log);
-      assert.deepEqual(
-        lines.map(({ provider, msg, path }) => [provider, msg, path]),
-        [
-          ['bad', 'WARNING: insecureSkipTLSVerify is set', undefined],
-          ['bad', 'WARNING: token file is not readable; every call fails until it is', tokenFile],
-        ],
-      );
+      // 40: above every level that can be asked for, so they are always there.
+      const found = { level: 40, provider: 'bad' };
+      const [skipped, unreadable, ...others] = lines.map(({ time: _t, pid: _p, hostname: _h, ...line }) => line); // prettier-ignore
+      assert.deepEqual(skipped, { ...found, msg: 'WARNING: insecureSkipTLSVerify is set' });
+      const { reason, ...told } = unreadable ?? {};
+      const msg = 'WARNING: token file is not readable; every call fails until it is';
+      assert.deepEqual(told, { ...found, path: tokenFile, msg });
+      assert.match(String(reason), /ENOENT/);
+      assert.deepEqual(others, []);
       assert.equal(rig.peer.opened(), 0);
     }));
 });
@@ -226,6 +228,7 @@ describe('observation', () => {
         name: 'a',
         description: 'mark',
         storage: 's',
+        target: 'pve2',
       });
       await api.uploadIso('pve1', 'seeds', 'a.iso', Buffer.from(canary));
       await api.setVmConfig('pve1', 110, { cores: '2', sshkeys: canary }, { digest: 'x' });
@@ -234,7 +237,7 @@ describe('observation', () => {
       assert.equal((await api.getVmConfig('pve1', 110)).values.cores, '2');
 
       const [clone, upload, write, read] = lines;
-      assert.deepEqual([clone?.description, clone?.storage], ['mark', 's']);
+      assert.deepEqual([clone?.description, clone?.storage, clone?.target], ['mark', 's', 'pve2']);
       assert.equal(upload?.bytes, canary.length);
       assert.deepEqual(write?.set, { cores: '2', sshkeys: '(not shown)' });
       assert.deepEqual(read?.config, {

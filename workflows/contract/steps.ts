@@ -219,6 +219,8 @@ export interface AwaitTaskInput {
   kind: WaitKind;
   /** `null`: of a seed whose VM is gone. */
   vmid: number | null;
+  /** Name of that VM, for the lines about it. */
+  vmName?: string;
 }
 export interface AwaitTaskResult {
   /** Count of `WARNINGS: n`; 0 for `OK`. Both are success. */

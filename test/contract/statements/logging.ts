@@ -40,8 +40,11 @@ const always: readonly Statement[] = [
     to: 411,
     statement: 'Every line about an instance has VMID, name and node',
     proof: proven(
-      lineTest('proxmox vm ensured running', 'debug', ofVm('')),
-      lineTest('proxmox vm already gone', 'debug', ofVm('')),
+      testsIn(lines, 'name provider, VMID, name and node, each that is about an instance'),
+      testsIn(
+        'test/steps/census.test.ts',
+        'leaves out what is on a node that does not answer, and nothing else',
+      ),
     ),
   },
   {
@@ -106,7 +109,7 @@ const outcomes: readonly Statement[] = [
     statement:
       'A VM that was deleted has its line, which says whether there was one of ours to destroy',
     proof: proven(
-      lineTest('proxmox vm deleted', 'debug', 'provider, vmid, destroyed'),
+      lineTest('proxmox vm deleted', 'debug', ofVm(', destroyed')),
       testsIn(
         lines,
         'say whether a VM was destroyed: once when it was, and not when there was none of ours',
@@ -121,9 +124,19 @@ const outcomes: readonly Statement[] = [
   },
   {
     line: 424,
-    statement: 'The line of a listing counts the VMs that were skipped',
+    statement: 'The line of a listing for the collection counts the VMs that were skipped',
+    proof: proven(
+      testsIn(
+        'test/steps/census.test.ts',
+        'counts in its line what was listed, looked at, managed and skipped, and has one for each VM of ours',
+      ),
+    ),
+  },
+  {
+    line: 424,
+    statement: 'Any listing skips what it cannot read',
     proof: changed(
-      'the listing of a deletion is complete or fails, so there is nothing to count',
+      'that of a deletion is complete or fails, so it has nothing to count',
       'design §5, proof',
       testsIn(
         'test/steps/deleteSeed.test.ts',

@@ -160,7 +160,13 @@ export const aboutTrace: readonly Statement[] = [
     line: 448,
     to: 449,
     statement: 'Each VM of a listing has a trace line',
-    proof: proven(lineTest('proxmox listed instance', 'trace', ofVm(''))),
+    proof: proven(
+      lineTest('proxmox listed instance', 'trace', ofVm('')),
+      testsIn(
+        'test/steps/census.test.ts',
+        'counts in its line what was listed, looked at, managed and skipped, and has one for each VM of ours',
+      ),
+    ),
   },
   {
     line: 450,

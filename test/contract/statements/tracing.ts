@@ -1,6 +1,7 @@
 import { changed, proven, testsIn, type Section } from '../statement.ts';
 
 const lines = 'test/steps/lines.test.ts';
+const spans = 'test/steps/spans.test.ts';
 const telemetry = 'test/steps/runtime/telemetry.test.ts';
 
 /** *Tracing*, lines 453 to 471 of the page. */
@@ -15,7 +16,9 @@ export const tracing: Section = {
       proof: proven(
         testsIn(
           telemetry,
-          'keeps the plugin on without an exporter, so that histories do not differ',
+          'that OTEL_EXPORTER_OTLP_ENDPOINT names gets the spans',
+          'that OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names gets the spans',
+          'that is not configured gets none: no span is recorded',
         ),
       ),
     },
@@ -25,7 +28,7 @@ export const tracing: Section = {
       statement: 'Each API request is a child of the span of its operation',
       proof: proven(
         testsIn(
-          lines,
+          spans,
           'of a request are children of the span of their step, and nothing is counted twice',
         ),
       ),
@@ -37,7 +40,7 @@ export const tracing: Section = {
       proof: changed(
         'an operation is a step, and its span has the name of the step',
         'design §11',
-        testsIn(lines, 'are one a step, named after it, and one a request, named after its method'),
+        testsIn(spans, 'are one a step, named after it, and one a request, named after its method'),
       ),
     },
     {
@@ -45,8 +48,8 @@ export const tracing: Section = {
       statement:
         'The span of a request is named after its method and has method, URL, server address and port, and status',
       proof: proven(
-        testsIn(lines, 'are one a step, named after it, and one a request, named after its method'),
-        testsIn(lines, 'of a request have method, URL, server and status'),
+        testsIn(spans, 'are one a step, named after it, and one a request, named after its method'),
+        testsIn(spans, 'of a request have method, URL, server and status'),
       ),
     },
     {
@@ -66,7 +69,7 @@ export const tracing: Section = {
           "carries the span of its step, not of its own request; the step's lines carry the same one",
         ),
         testsIn(
-          lines,
+          spans,
           'of a request are children of the span of their step, and nothing is counted twice',
         ),
       ),
@@ -76,7 +79,7 @@ export const tracing: Section = {
       to: 470,
       statement: 'No span records the token, which travels in a header, nor cloud-init',
       proof: proven(
-        testsIn(lines, 'record neither the token nor cloud-init'),
+        testsIn(spans, 'record neither the token nor cloud-init'),
         testsIn(telemetry, 'makes a span of a request under an operation, named after its method'),
       ),
     },
