@@ -246,38 +246,6 @@ describe('allocateVmid', () => {
       assert.match(error.message, /all 2 candidate VMIDs .* 200 to 201/);
     }));
 
-  const templates: [title: string, vmid: number, text: string][] = [
-    ['is missing', 9999, 'placement.image "debian-13": template VM 9999 does not exist'],
-    ['is an ordinary VM', 9010, 'placement.image "debian-13": template VM 9010 is not a template'],
-    ['is a container', 9011, 'placement.image "debian-13": template VM 9011 is not a template'],
-    ['has a cloud-init drive', 9012, 'has a Proxmox cloud-init drive on ide2'],
-  ];
-  for (const [title, templateVmid, text] of templates) {
-    it(`refuses a template that ${title}, before any clone`, () =>
-      withSteps(
-        async (rig) => {
-          const plan = { ...rig.plan, templateVmid };
-          const error = await rig.refusal(allocateVmid, { ...looking(rig), plan });
-          expectReason(error, 'TemplateUnusable');
-          assert.deepEqual([error.errorClass, error.facts.scope], ['Permanent', 'provider']);
-          assert.ok(error.message.includes(text), error.message);
-        },
-        {
-          fixture: stepFixture({
-            vms: [
-              { vmid: 9010, node: 'pve1', config: { name: 'web', cores: 1 } },
-              {
-                vmid: 9012,
-                node: 'pve1',
-                config: aTemplate(9012, { ide2: 'local:vm-9012-cloudinit,media=cdrom' }),
-              },
-            ],
-            containers: [{ vmid: 9011, node: 'pve1', name: 'ct' }],
-          }),
-        },
-      ));
-  }
-
   it('finds a template on its node and tells what the clone will inherit', () =>
     withSteps(
       async (rig) => {

@@ -89,7 +89,7 @@ describe('uploadSeed', () => {
     withSteps(async (rig) => {
       rig.place({ uid: '22222222-2222-4222-8222-222222222222' });
       const error = expectReason(await rig.refusal(uploadSeed, seeding(rig)), 'VmVanished');
-      assert.equal(error.facts.goBack, true);
+      assert.deepEqual([error.errorClass, error.facts.goBack], ['Transient', true]);
       assert.deepEqual(rig.simulator.isos(), []);
     }));
 

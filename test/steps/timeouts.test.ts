@@ -6,7 +6,8 @@ import { awaitTask } from '../../activities/awaitTask.ts';
 import type { Clock } from '../../activities/deps.ts';
 import { settingsOf } from '../../activities/proxmox/clients.ts';
 import { defaultLimits } from '../../activities/proxmox/http.ts';
-import { runningPollMs, taskPoll, waitBudgets, type WaitKind } from '../../workflows/contract/budgets.ts'; // prettier-ignore
+import { pace } from '../../worker/dependencies.ts';
+import { waitBudgets, type WaitKind } from '../../workflows/contract/budgets.ts';
 import { newHaResource } from '../simulator/endpoints/ha.ts';
 import { aProviderConfig } from '../support/aPlan.ts';
 import { eventually } from '../support/eventually.ts';
@@ -34,17 +35,11 @@ function waitingClock(): Clock & { waitedMs: () => number; pauses: number[] } {
   };
 }
 
-/** Uses this clock, at the production pace, from now on. */
+/** Uses this clock, at the pace of a worker, from now on. */
 function useClock(rig: StepRig): ReturnType<typeof waitingClock> {
   const clock = waitingClock();
   rig.deps.clock = clock;
-  rig.deps.pace = {
-    taskMinMs: taskPoll.minMs,
-    taskMaxMs: taskPoll.maxMs,
-    runningMs: runningPollMs,
-    agentMs: second,
-    budgetScale: 1,
-  };
+  rig.deps.pace = pace;
   return clock;
 }
 

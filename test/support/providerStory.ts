@@ -24,6 +24,9 @@ export class FakeCluster {
   readonly checks: string[] = [];
   /** What the next publications fail with. */
   readonly refusals: FailureFacts[] = [];
+  /** So many checks have to be under way at the same time before one of them ends. */
+  together = 1;
+  #meeting: { come: number; over: PromiseWithResolvers<void> } | null = null;
   /** `false`: the worker that polls has lost the provider from its config. */
   known = true;
 
@@ -50,6 +53,7 @@ export class FakeCluster {
         this.checks.push(node);
         if (!this.known) throw failure({ reason: 'ProviderUnknown', scope: 'provider' });
         if (this.hung.has(node)) await waitHere(Promise.withResolvers<void>().promise);
+        if (this.together > 1) await this.#meet();
         const { settings } = this;
         if (!settings.nodes.includes(node)) return { target: null, settings };
         return { target: this.#target(node), settings };
@@ -63,6 +67,16 @@ export class FakeCluster {
       // The test server skips no time while an activity runs.
       watchVms: () => Promise.reject(failure({ reason: 'Unreachable', scope: 'provider' })),
     };
+  }
+
+  async #meet(): Promise<void> {
+    const meeting = (this.#meeting ??= { come: 0, over: Promise.withResolvers<void>() });
+    meeting.come += 1;
+    if (meeting.come === this.together) {
+      this.#meeting = null;
+      meeting.over.resolve();
+    }
+    await waitHere(meeting.over.promise);
   }
 
   #target(node: string): TargetHealth {

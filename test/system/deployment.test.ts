@@ -1,6 +1,6 @@
 /** What deploy/ installs, judged by a real API server: every object is accepted, and the roles allow what they should. */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -110,6 +110,27 @@ describe('the deployment at a real API server', { timeout: 180_000 }, () => {
     assert.equal(Buffer.from(data['token'] ?? '', 'base64').toString(), token(canary));
     assert.equal(Buffer.from(data['ca.pem'] ?? '', 'base64').toString(), pem);
     assert.deepEqual(metadata.annotations ?? {}, {});
+  });
+
+  test('make proxmox-token-secret takes the two files of ~/.config when no others are named', async () => {
+    const home = mkdtempSync(join(folder, 'home-'));
+    const env = {
+      PATH: `${join(kubectlPath, '..')}:${process.env['PATH']}`,
+      KUBECONFIG: server.files.kubeconfigs.admin,
+      HOME: home,
+    };
+    const make = (): Promise<CommandResult> =>
+      runCommand(process.execPath, [secretProgram], { env });
+    const { stderr } = await make();
+    const [tokenFile, caFile] = [join(home, '.config/proxmox-token'), join(home, '.config/proxmox-ca.pem')]; // prettier-ignore
+    for (const file of [tokenFile, caFile])
+      assert.ok(stderr.includes(`${file} is missing`), stderr);
+    mkdirSync(join(home, '.config'));
+    const token = 'proxy-operator@pve!operator=of-the-home\n';
+    writeFileSync(tokenFile, token, { mode: 0o600 });
+    writeFileSync(caFile, await aCertificate());
+    await succeed(make());
+    assert.equal(Buffer.from((await readSecret()).data['token'] ?? '', 'base64').toString(), token);
   });
 
   test('make proxmox-token-secret names every problem of both files, without their content', async () => {

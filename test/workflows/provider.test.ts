@@ -13,6 +13,7 @@ describe('a provider that is served', () => {
     tellProvider(
       new FakeCluster({ nodes: ['c', 'a', 'b'], ...soon }),
       async ({ cluster, untilShown }) => {
+        cluster.together = 3;
         await untilShown('c Reachable, a Reachable, b Reachable');
         cluster.troubles.set('a', 'StorageNotFound');
         await untilShown('c Reachable, a StorageNotFound, b Reachable');

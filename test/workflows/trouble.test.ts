@@ -87,6 +87,43 @@ describe('failures of a step', () => {
     });
   });
 
+  it('takes a VM that a write of the line did not find for a reason to look again, not for an end', async () => {
+    const world = new FakeWorld();
+    const message = "Configuration file 'nodes/pv1-1/qemu-server/100000.conf' does not exist";
+    const facts = { reason: 'VmVanished', scope: 'proxy' } as const;
+    world.fail('configureVm', { type: 'NotFound', message, facts });
+    world.before('configureVm', () => {
+      world.vms.clear();
+      world.before('configureVm', () => undefined);
+    });
+    await tellStory(world, async ({ until, skip }) => {
+      await until(() => world.status?.message.includes(message) === true, 'the message');
+      assert.equal(world.status?.phase, 'Provisioning');
+      await skip(30_000);
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+      assert.deepEqual([world.vms.size, world.peak], [1, 1]);
+    });
+  });
+
+  it('stays Provisioning for as long as the guest agent is silent, with the reason, and goes on when it answers', async () => {
+    const world = new FakeWorld();
+    let silent = true;
+    world.before('pollAgent', () => {
+      for (const vm of world.vms.values()) vm.silent = silent;
+    });
+    await tellStory(world, async ({ until, skip }) => {
+      await until(() => world.status?.message.includes('guest agent') === true, 'the reason');
+      await skip(60 * 60_000);
+      assert.deepEqual([world.status?.phase, world.status?.ip], ['Provisioning', null]);
+      const provisioned = world.status?.conditions.find(({ type }) => type === 'Provisioned');
+      assert.equal(provisioned?.reason, 'AgentSilent');
+      assert.deepEqual([world.vms.size, world.peak], [1, 1]);
+      silent = false;
+      await skip(6 * 60_000);
+      await until(() => world.status?.phase === 'Running', 'an address');
+    });
+  });
+
   it('does not take a vacant VMID for vacant while a clone of unknown outcome may still come', async () => {
     const world = new FakeWorld();
     const unknown = { ...refused, facts: { ...refused.facts, outcomeUnknown: true } };

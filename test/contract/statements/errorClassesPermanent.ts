@@ -21,12 +21,7 @@ export const aboutPermanent: readonly Statement[] = [
     statement:
       'Permanent: a template that is missing, none, has a cloud-init drive, or lacks the NIC or the sized disk that the config needs',
     proof: proven(
-      testsIn(
-        allocate,
-        'refuses a template that is missing, before any clone',
-        'refuses a template that is an ordinary VM, before any clone',
-        'refuses a template that has a cloud-init drive, before any clone',
-      ),
+      testsIn('test/steps/templateChecks.test.ts', 'a template in the catalogue'),
       testsIn(
         'test/unit/hardware.test.ts',
         'must have a NIC to move',

@@ -44,7 +44,11 @@ export const aboutTransient: readonly Statement[] = [
     line: 560,
     statement: 'While a VM is made, its absence is transient',
     proof: proven(
-      testsIn('test/steps/seedAndConfig.test.ts', 'makes no seed for a VM that is not its own'),
+      testsIn('test/steps/vanished.test.ts', 'a VM that is gone while it is made'),
+      testsIn(
+        'test/workflows/trouble.test.ts',
+        'takes a VM that a write of the line did not find for a reason to look again, not for an end',
+      ),
       testsIn(
         classify,
         String.raw`500 of clone unable to find configuration file for VM \d+ is Transient TemplateUnusable provider`,

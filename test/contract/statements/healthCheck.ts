@@ -15,6 +15,7 @@ const round: readonly Statement[] = [
       testsIn(
         rounds,
         'is checked at once when it is told that something changed, else after the interval',
+        'has every node checked at once, and shows them in the order of the config',
       ),
       testsIn('test/unit/runtime/env.test.ts', 'has the documented defaults'),
     ),
@@ -257,8 +258,8 @@ const reasons: readonly Statement[] = [
         'sends the four requests of the specification in order, and one about privileges',
       ),
       testsIn(
-        'test/steps/allocateVmid.test.ts',
-        'refuses a template that has a cloud-init drive, before any clone',
+        'test/steps/templateChecks.test.ts',
+        'is refused when it has a cloud-init drive, before any clone',
       ),
     ),
   },

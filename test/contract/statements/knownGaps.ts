@@ -123,6 +123,10 @@ export const knownGaps: Section = {
           'test/steps/power.test.ts',
           'says what to look at on the guest when the agent stays silent',
         ),
+        testsIn(
+          'test/workflows/trouble.test.ts',
+          'stays Provisioning for as long as the guest agent is silent, with the reason, and goes on when it answers',
+        ),
       ),
     },
     {

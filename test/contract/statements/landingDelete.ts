@@ -38,6 +38,20 @@ export const aboutDeletion: readonly Statement[] = [
     ),
   },
   {
+    line: 396,
+    to: 397,
+    statement: 'Whatever the VM is like, it is stopped',
+    proof: changed(
+      'not one that is protected: the deletion says so before it stops anything, and waits',
+      'design §5',
+      testsIn(
+        'test/steps/removalWaits.test.ts',
+        'tell of a protection before anything is stopped',
+        'clear a protection that came from the template, unless our seed was ever attached',
+      ),
+    ),
+  },
+  {
     line: 397,
     statement: 'Then it destroys it, with purge',
     proof: proven(testsIn(removalSteps, 'take a running VM away, and every step may run twice')),
@@ -112,6 +126,20 @@ export const aboutDeletion: readonly Statement[] = [
         seedsEverywhereWorkflows,
         'are deleted wherever else a node lists one',
         'do not hold up a deletion where nobody knew of them',
+      ),
+    ),
+  },
+  {
+    line: 399,
+    to: 401,
+    statement: 'The seed goes although a VM of its name is left alone',
+    proof: changed(
+      'it stays for as long as a VM of its name is listed or one names it, and the deletion waits and names that VM',
+      'design §3',
+      testsIn(
+        deleteSeedSteps,
+        'keeps the seed while a VM of its name is listed',
+        'keeps the seed that the VM it was made for still names, whatever that VM is called now',
       ),
     ),
   },

@@ -52,6 +52,20 @@ export const aboutRetries: readonly Statement[] = [
     ),
   },
   {
+    line: 371,
+    to: 373,
+    statement: 'A stopped VM gets them whenever it is found stopped',
+    proof: changed(
+      'until it was Ready once; after that it is started, and nothing of its config is written',
+      'design §5',
+      testsIn(
+        'test/workflows/repair.test.ts',
+        'gives seed and config again to a stopped VM that was never Ready',
+        'starts a stopped VM without writing its config, and is not Ready meanwhile',
+      ),
+    ),
+  },
+  {
     line: 372,
     to: 373,
     statement: 'A resize is left out once the disk is large enough',

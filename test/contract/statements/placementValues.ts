@@ -95,9 +95,9 @@ export const aboutPlacement: readonly Statement[] = [
         "answers in the specification's very words when it is not one",
       ),
       testsIn(
-        'test/steps/allocateVmid.test.ts',
-        'refuses a template that is missing, before any clone',
-        'refuses a template that is an ordinary VM, before any clone',
+        'test/steps/templateChecks.test.ts',
+        'is refused when it is missing, before any clone',
+        'is refused when it is an ordinary VM, before any clone',
       ),
     ),
   },

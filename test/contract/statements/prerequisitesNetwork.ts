@@ -20,6 +20,18 @@ export const aboutNetworks: readonly Statement[] = [
     ),
   },
   {
+    line: 106,
+    to: 107,
+    statement: 'Its address comes from the DHCP of that network: none is given to it',
+    proof: proven(
+      testsIn(
+        wholeLife,
+        'writes the documented keys of the config, and the mark, and nothing else',
+      ),
+      testsIn('test/unit/nocloud.test.ts', 'has no vendor-data when there is none'),
+    ),
+  },
+  {
     line: 107,
     to: 110,
     statement: "The guest agent is the only source of the VM's address",

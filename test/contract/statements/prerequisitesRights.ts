@@ -85,6 +85,10 @@ export const aboutRights: readonly Statement[] = [
         "nothing is missing with the guide's two roles",
         "the simulator's operator has exactly the guide's roles",
       ),
+      testsIn(
+        'test/docs/health.test.ts',
+        'the guide makes the two roles whose privileges the check of a provider compares',
+      ),
     ),
   },
   {
@@ -132,12 +136,23 @@ export const aboutRights: readonly Statement[] = [
   },
   {
     line: 101,
-    to: 104,
+    to: 103,
     statement: 'The token is kept as one line of a file that only its owner can read',
     proof: proven(
       testsIn(
         'test/system/deployment.test.ts',
         'make proxmox-token-secret refuses a token file that others can read',
+      ),
+    ),
+  },
+  {
+    line: 102,
+    to: 104,
+    statement: 'Token and CA are kept in ~/.config, where the target of the Makefile finds them',
+    proof: proven(
+      testsIn(
+        'test/system/deployment.test.ts',
+        'make proxmox-token-secret takes the two files of ~/.config when no others are named',
       ),
     ),
   },

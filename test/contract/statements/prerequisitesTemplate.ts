@@ -1,7 +1,7 @@
 import { changed, nonGoal, proven, testsIn, type Statement } from '../statement.ts';
 
 const hardware = 'test/unit/hardware.test.ts';
-const allocating = 'test/steps/allocateVmid.test.ts';
+const templates = 'test/steps/templateChecks.test.ts';
 const agentScript = testsIn('test/unit/guestAgent.test.ts', 'the guest-agent script');
 
 /** *Proxmox prerequisites*: reachability and templates, lines 25 to 63 of the page. */
@@ -41,6 +41,7 @@ export const aboutTemplates: readonly Statement[] = [
     line: 45,
     statement: 'The VM boots from the first disk of the template',
     proof: proven(
+      testsIn('test/steps/halfDone.test.ts', 'a line that knows nothing of an earlier one'),
       testsIn(
         'test/unit/drives.test.ts',
         'is the first disk of the order',
@@ -73,11 +74,11 @@ export const aboutTemplates: readonly Statement[] = [
       "A template is checked by its config before a Proxy's first clone, and no clone is sent of one that does not pass",
     proof: proven(
       testsIn(
-        allocating,
-        'refuses a template that is missing, before any clone',
-        'refuses a template that is an ordinary VM, before any clone',
-        'refuses a template that is a container, before any clone',
-        'refuses a template that has a cloud-init drive, before any clone',
+        templates,
+        'is refused when it is missing, before any clone',
+        'is refused when it is an ordinary VM, before any clone',
+        'is refused when it is a container, before any clone',
+        'is refused when it has a cloud-init drive, before any clone',
       ),
     ),
   },
@@ -87,7 +88,7 @@ export const aboutTemplates: readonly Statement[] = [
     proof: changed(
       'Permanent, of the scope provider: Failed, and tried again every ten minutes and when the provider changes',
       'design §5, provider-scope failures recover by themselves',
-      testsIn(allocating, 'refuses a template that is an ordinary VM, before any clone'),
+      testsIn(templates, 'is refused when it is an ordinary VM, before any clone'),
       testsIn(
         'test/workflows/trouble.test.ts',
         'tries a failure of the provider again by itself after ten minutes',
@@ -117,6 +118,11 @@ export const aboutTemplates: readonly Statement[] = [
     statement: 'Refused: no net0 although the config sets bridge or vlanTag',
     proof: proven(
       testsIn(
+        templates,
+        'is refused when it lacks a NIC when the config sets a bridge, and not without that setting',
+        'is refused when it lacks a NIC when the config sets a VLAN, and not without that setting',
+      ),
+      testsIn(
         hardware,
         'must have a NIC to move',
         'needs neither NIC nor sized boot disk when nothing is to change on them',
@@ -129,6 +135,11 @@ export const aboutTemplates: readonly Statement[] = [
     statement:
       'Refused: no boot disk, or one without a readable size, although the machine type sets diskGiB',
     proof: proven(
+      testsIn(
+        templates,
+        'is refused when it lacks a boot disk when the machine type sets a size, and not without that setting',
+        'is refused when it lacks the size of its boot disk when the machine type sets one, and not without that setting',
+      ),
       testsIn(
         hardware,
         'must have a boot disk to grow',
