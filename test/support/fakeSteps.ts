@@ -114,6 +114,7 @@ export function fakeSteps(world: FakeWorld): Steps {
       await world.enter('publishStatus');
       world.statuses.push(status);
       world.events.push(...events);
+      for (const tell of world.onPublish) tell();
       return { found: world.desired !== null };
     },
     listManagedVms: async () => {

@@ -100,6 +100,8 @@ export class FakeWorld {
   readonly takenVmids = new Set<number>();
   readonly statuses: ProxyStatus[] = [];
   readonly events: ProxyEvent[] = [];
+  /** Told of each status once it is in `statuses`. */
+  readonly onPublish = new Set<() => void>();
   /** VMIDs that were freed a moment ago: only who freed one gets it again. */
   readonly coolingVmids = new Set<number>();
   /** What the next runs of `allocateVmid` find, whatever there is. */

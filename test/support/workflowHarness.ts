@@ -235,6 +235,23 @@ function decisionIsDueIn({ events }: Awaited<ReturnType<ProxyHandle['fetchHistor
   return !last?.workflowTaskCompletedEventAttributes;
 }
 
+/** What a status shows may be over at once, so each is looked at when it is published, beside the looks now and then. */
+async function cameTrue(world: FakeWorld, check: () => boolean, what: string): Promise<void> {
+  let seen = false;
+  const look = (): void => {
+    seen ||= check();
+  };
+  world.onPublish.add(look);
+  try {
+    await eventually(() => {
+      look();
+      if (!seen) throw new Error(`never came true: ${what}; ${JSON.stringify(world.status)}`);
+    }, 15_000);
+  } finally {
+    world.onPublish.delete(look);
+  }
+}
+
 function storyOf(
   server: TestWorkflowEnvironment,
   world: FakeWorld,
@@ -246,10 +263,7 @@ function storyOf(
     world,
     handle,
     env: server,
-    until: (check, what) =>
-      eventually(() => {
-        if (!check()) throw new Error(`never came true: ${what}; ${JSON.stringify(world.status)}`);
-      }, 15_000),
+    until: (check, what) => cameTrue(world, check, what),
     skip: async (ms) => {
       // Once a step runs inside a sleep, the test server spends the rest of that sleep in real time. So short
       // skips go second by second; long ones are for stretches in which nothing happens.

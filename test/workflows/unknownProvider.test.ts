@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { desiredProxy, FakeWorld } from '../support/fakeWorld.ts';
+import { gate } from '../support/storyParts.ts';
 import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';
 
 useWorkflowServer();
@@ -45,21 +46,30 @@ describe('an unknown provider', () => {
 
   it('is asked about again when the config changed, and explains a step that nobody took', async () => {
     const world = worldAt('pve');
-    world.fail('resolvePlacement', {
+    // Tried again when the story says so, not by time.
+    const retryAfterMs = 10 * 60_000;
+    const unserved = {
       type: 'Transient',
       message: 'no worker took this step within a minute',
-      facts: { reason: 'ProviderNotServed', scope: 'provider', remedy: 'start a worker' },
-    });
-    world.fail('resolvePlacement', {
-      type: 'Transient',
-      message: 'no worker took this step within a minute',
-      facts: { reason: 'ProviderNotServed', scope: 'provider', remedy: 'start a worker' },
-    });
+      facts: {
+        reason: 'ProviderNotServed',
+        scope: 'provider',
+        remedy: 'start a worker',
+        retryAfterMs,
+      },
+    } as const;
+    world.fail('resolvePlacement', unserved, unserved);
     await tellStory(world, async ({ until, handle }) => {
       const both = `resolvePlacement: no worker took this step within a minute: ${problem}`;
       await until(() => world.status?.message === both, 'both sentences');
+      const again = gate();
+      world.before('resolvePlacement', again.enter);
+      const told = world.statuses.length;
       world.desired = desiredProxy({ provider: 'pve' });
       await handle.signal('providerChanged');
+      // Each reading of the object is followed by a status.
+      await until(() => again.reached() && world.statuses.length > told, 'tried and read again');
+      again.open();
       await until(() => world.status?.message.endsWith('— start a worker') === true, 'one only');
       await handle.signal('providerChanged');
       await until(() => world.status?.ip === '192.0.2.10', 'an address');
