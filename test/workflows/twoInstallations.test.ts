@@ -1,0 +1,32 @@
+/**
+ * Two installations on one cluster, under random deeds of users and administrators, in scaled time. `npm run walk` goes on
+ * for longer, and repeats a walk that failed.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { scaleTime } from './matrix/scaledTime.ts';
+
+scaleTime();
+const { describeFigures, runWalks } = await import('./walk/run.ts');
+const { prepareGround } = await import('./walk/server.ts');
+
+/** Three hundred together; each has a Temporal, a cluster and a seed of its own. */
+const walks = ['first', 'second', 'third'];
+const length = 100;
+
+describe('two installations on one cluster', () => {
+  let ground: Awaited<ReturnType<typeof prepareGround>>;
+  before(async () => {
+    ground = await prepareGround();
+  });
+  after(() => ground.close());
+
+  for (const which of walks) {
+    it(`touch nothing of each other and nothing made by hand, whatever users and administrators do: ${which} walk`, async () => {
+      const figures = await runWalks(ground, { operations: length, length });
+      assert.equal(figures.operations, length);
+      // A walk in which nothing is made proves nothing.
+      assert.ok(figures.clones > 5 && figures.writes > 30, describeFigures(figures));
+    });
+  }
+});
