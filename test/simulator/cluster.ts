@@ -45,6 +45,8 @@ export interface Running {
   /** Address of net0 once DHCP gave one. */
   address: string | null;
   proxyPort: number | null;
+  /** `user:password` the guest's proxy asks for; `null`: nothing. */
+  proxyAuth: string | null;
   /** The guest's proxy answers 502 to everything. */
   proxyBroken: boolean;
   /** Ends what listens on the address. */

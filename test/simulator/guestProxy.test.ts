@@ -171,6 +171,8 @@ describe('a booted guest', () => {
 
   it('lives on at another address when it lost its lease, and keeps that one', async () => {
     const address = await boot(117, buildTestSeed('#cloud-config\n'));
+    // What it booted from is not needed any more.
+    simulator.moveVm(117, 'pv1-2');
     simulator.changeGuest(117, { newAddress: true });
     const vm = simulator.cluster.vms.get(117);
     const other = vm?.running?.address ?? '';
@@ -178,6 +180,7 @@ describe('a booted guest', () => {
     await assert.rejects(throughProxy(address, 3128), { code: 'ECONNREFUSED' });
     await eventually(async () => (await throughProxy(other, 3128)).status === 200);
     simulator.powerOffVm(117);
+    simulator.moveVm(117, 'pv1-1');
     assert.ok(vm !== undefined);
     powerOn(simulator.core, vm);
     await eventually(() => vm.running?.agentUp === true);

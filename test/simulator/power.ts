@@ -70,6 +70,7 @@ export function powerOn(core: Core, vm: Vm): void {
     agentUpAt: null,
     address: null,
     proxyPort: null,
+    proxyAuth: null,
     proxyBroken: nameFaultsOf(vmName(vm)).some(({ proxy }) => proxy === 'broken'),
     closeProxy: () => undefined,
     end: new AbortController(),
@@ -151,7 +152,7 @@ export function changeGuest(core: Core, vm: Vm, change: GuestChange): void {
   if (change.newAddress !== true) return;
   running.closeProxy();
   running.address = leasesOf(core).newAddressFor(parseNic('net0', nic).mac);
-  startProxy(core, vm, running).catch(() => undefined);
+  listen(core, vm, running).catch(() => undefined);
 }
 
 /** A proxy listens only in a guest that found a NoCloud seed on its CD-ROM. */
@@ -163,11 +164,17 @@ async function startProxy(core: Core, vm: Vm, running: Running): Promise<void> {
   const seed = image === null ? null : readSeed(image);
   if (seed === null) return;
   running.proxyPort = seed.proxyPort;
-  if (core.network === null) return;
+  running.proxyAuth = fault === 'asks' ? 'demo:demo' : seed.proxyAuth;
+  await listen(core, vm, running);
+}
+
+/** Where the guest is reached now, if it has a proxy at all. */
+async function listen(core: Core, vm: Vm, running: Running): Promise<void> {
+  if (core.network === null || running.address === null || running.proxyPort === null) return;
   const proxy = await listenPatiently(core, vm, {
     address: running.address,
-    port: seed.proxyPort,
-    auth: fault === 'asks' ? 'demo:demo' : seed.proxyAuth,
+    port: running.proxyPort,
+    auth: running.proxyAuth,
     broken: () => running.proxyBroken,
   });
   running.closeProxy = () => proxy?.close();
