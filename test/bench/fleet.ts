@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { KubernetesClient } from '../../activities/kubernetes/client.ts';
 import { proxyWorkflowId } from '../../workflows/contract/messages.ts';
-import { managedSpec, proxyManifest } from '../system/support/proxies.ts';
+import { discoverText, managedSpec, proxyManifest } from '../system/support/proxies.ts';
 import type { SystemStack } from '../system/support/stack.ts';
 import { proxiesPath } from './administrator.ts';
 
 /** So many are being made at a time: enough to keep the operator busy, too few for it to be late with anything. */
 const atOnce = 40;
 /** Without another Ready one for so long, something is wrong. */
-const patienceMs = 120_000;
+const patienceMs = 300_000;
 /** Workflows asked at the same time. */
 const asked = 50;
 
@@ -42,13 +42,18 @@ export async function grow(fleet: Fleet, size: number): Promise<void> {
 /** Returns how many are; throws with the phases of the others when no further one becomes Ready. */
 async function untilMoreAreReady(fleet: Fleet, than: number, size: number): Promise<number> {
   let ready = than;
-  await fleet.stack.eventually(async () => {
+  try {
+    await fleet.stack.eventually(async () => {
+      // Discovery is asked: a list of a thousand objects every moment would keep the machine busy.
+      ready = (await discoverText(fleet.stack)).split('\n').filter((line) => line !== '').length;
+      return ready > than;
+    }, patienceMs);
+  } catch (error) {
     const phases = (await list(fleet)).items.map(({ status }) => status?.phase ?? 'none');
-    ready = phases.filter((phase) => phase === 'Ready').length;
-    if (ready > than) return;
     const others = phases.filter((phase) => phase !== 'Ready').join(', ');
-    throw new Error(`${ready} of ${size} Proxies are Ready and no more become so: ${others}`);
-  }, patienceMs);
+    const text = `${ready} of ${size} Proxies are Ready and no more become so; the others: ${others}`;
+    throw new Error(text, { cause: error });
+  }
   return ready;
 }
 
