@@ -6,6 +6,7 @@ import type { Client, WorkflowStartOptions } from '@temporalio/client';
 import { grpcCodeOf, grpcCodes } from '../worker/runtime/grpc.ts';
 import {
   mainTaskQueue,
+  proxyWorkflowDetails,
   proxyWorkflowId,
   proxyWorkflowType,
   searchAttributeTypes,
@@ -41,6 +42,7 @@ export function createTemporalDesk({ client, searchAttributes }: TemporalDeskOpt
       workflowId: proxyWorkflowId(ref.uid),
       args: [input],
       staticSummary: `${ref.namespace}/${ref.name}`,
+      staticDetails: proxyWorkflowDetails,
       ...(searchAttributes ? { typedSearchAttributes: attributesOf({ ref, provider }) } : {}),
     };
   }

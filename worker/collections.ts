@@ -11,6 +11,7 @@ import {
   collectScheduleId,
   collectWorkflowType,
   mainTaskQueue,
+  proxyWorkflowDetails,
   proxyWorkflowId,
   proxyWorkflowType,
   signalNames,
@@ -74,6 +75,7 @@ export function orphanSender(client: Client): SendOrphan {
       taskQueue: mainTaskQueue,
       args: [input],
       staticSummary: `${owner.namespace}/${owner.name}`,
+      staticDetails: proxyWorkflowDetails,
       signal: signalNames.orphan,
       signalArgs: [orphan],
     });

@@ -11,44 +11,41 @@ export function detailsOf(state: ProxyState, nowMs: number, namespace: string): 
   const signal = `temporal workflow signal --namespace ${namespace} -w ${proxyWorkflowId(state.ref.uid)} --name`;
   const trouble = state.kubernetesTrouble ?? shownTrouble(state);
   const paragraphs = [
-    `**${state.ref.namespace}/${state.ref.name}** — ${phaseOf(state)}`,
-    ...vmOf(state),
+    `**${state.ref.namespace}/${state.ref.name}** — ${phaseOf(state)}${vmOf(state)}`,
     ...stepOf(state),
     ...(trouble ? troubleOf(trouble, nowMs, signal) : goingOn(state)),
     ...leftoversOf(state),
-    ...(state.deleting ? [`Give the VM up: \`${signal} forceDelete\``] : []),
+    ...(state.deleting ? [`**Give the VM up**: \`${signal} forceDelete\``] : []),
+    ...timesOf(state),
   ];
-  const table = timesOf(state);
-  return [...paragraphs, ...(table === '' ? [] : [table])].join('\n\n');
+  return paragraphs.join('\n\n');
 }
 
-function vmOf(state: ProxyState): string[] {
+/** The UI keeps much room between paragraphs, so what belongs together is one, in lines. */
+const newLine = '  \n';
+
+function vmOf(state: ProxyState): string {
   const vm = shownVm(state);
-  if (!vm) return [];
+  if (!vm) return '';
   const { vmid, name, node, ip } = vm;
-  return [`VM \`${vmid}\` (\`${name}\`) on \`${node}\`, address ${ip ?? 'not known yet'}`];
+  return `${newLine}VM \`${vmid}\` (\`${name}\`) on \`${node}\`, address ${ip ?? 'not known yet'}`;
 }
 
 function stepOf({ step, upid, stepSinceMs, stepUntilMs }: ProxyState): string[] {
   if (!step) return [];
-  const since = stepSinceMs === null ? '' : `, since ${timeOf(stepSinceMs)}`;
-  const task = upid ? `, task \`${upid}\`` : '';
-  const until =
-    stepUntilMs === null ? '' : `, until ${timeOf(stepUntilMs)}: then it is looked at afresh`;
-  return [`Step under way: \`${step}\`${task}${since}${until}`];
+  const since = stepSinceMs === null ? '' : ` since ${timeOf(stepSinceMs)}`;
+  const until = stepUntilMs === null ? '' : `; looked at afresh at ${timeOf(stepUntilMs)}`;
+  const task = upid ? `${newLine}Task: \`${upid}\`` : '';
+  return [`**Step under way**: \`${step}\`${since}${until}${task}`];
 }
 
 function troubleOf(trouble: Trouble, nowMs: number, signal: string): string[] {
   const { reason, remedy, nextAtMs, step } = trouble;
+  const waits = `**Waits: ${reason}** — ${plain(describeWithoutRemedy(trouble))}`;
+  const helps = remedy ? `${newLine}**Remedy**: ${plain(remedy)}` : '';
   const next = nextAtMs !== null && nextAtMs > nowMs ? [`Next attempt: ${timeOf(nextAtMs)}`] : [];
-  const help = `docs/errors.md, «${reason}»; docs/operations.md, «${step}»`;
-  return [
-    `**Waits: ${reason}** — ${plain(describeWithoutRemedy(trouble))}`,
-    ...(remedy ? [`**Remedy**: ${plain(remedy)}`] : []),
-    ...next,
-    `Try now: \`${signal} retry\``,
-    `More: ${help}`,
-  ];
+  const more = `More: docs/errors.md, «${reason}»; docs/operations.md, «${step}»`;
+  return [`${waits}${helps}`, [...next, more].join(newLine), `**Try now**: \`${signal} retry\``];
 }
 
 function goingOn(state: ProxyState): string[] {
@@ -63,11 +60,8 @@ function leftoversOf({ leftovers }: ProxyState): string[] {
   );
 }
 
-/** Seconds of each step of the line, with the one under way at its end. */
-function timesOf({ lineTimings, step, stepSinceMs }: ProxyState): string {
-  const rows = Object.entries(lineTimings).map(([name, seconds]) => `| ${name} | ${seconds} |`);
-  if (rows.length === 0) return '';
-  const running =
-    step && stepSinceMs !== null ? [`| ${step} | since ${timeOf(stepSinceMs)} |`] : [];
-  return ['| step | seconds |', '|---|---|', ...rows, ...running].join('\n');
+/** Seconds of each step of the line so far. */
+function timesOf({ lineTimings }: ProxyState): string[] {
+  const steps = Object.entries(lineTimings).map(([name, seconds]) => `\`${name}\` ${seconds}`);
+  return steps.length === 0 ? [] : [`Seconds: ${steps.join(' · ')}`];
 }

@@ -35,7 +35,9 @@ type ProxyRun = Omit<ProxyWorkflowInput, 'carried'> & { carried?: ProxyState };
 export async function proxy(input: ProxyRun): Promise<ProxyWorkflowResult> {
   // A run of an earlier release may have known less than this one does.
   const state = { ...initialState(input.ref, input.searchAttributes), ...input.carried };
-  setHandler(stateQuery, () => viewOf(state));
+  setHandler(stateQuery, () => viewOf(state), {
+    description: 'phase, step, what is waited for and since when, VMs, leftovers',
+  });
   applySignals(state);
   const life = createLife(state);
   await condition(() => (!state.refreshWanted && life.quiet()) || historyIsLong());

@@ -28,30 +28,58 @@ export const retrySignal = defineSignal(signalNames.retry);
 /** Registers all handlers over `state`. */
 export function applySignals(state: ProxyState): void {
   // What changed is read again from the object: a signal may be late, doubled or out of order.
-  setHandler(desiredChangedSignal, () => {
-    state.refreshWanted = true;
-  });
-  setHandler(healthSignal, (signal) => {
-    takeHealth(state, signal);
-  });
-  setHandler(observedSignal, (news) => {
-    state.lookWanted = true;
-    if (news.heldBy !== undefined) noteConflict(state, news.heldBy);
-  });
-  setHandler(providerChangedSignal, () => {
-    wake(state);
-    if (state.repairTrouble) state.lookWanted = true;
-    if (state.trouble?.scope === 'provider') state.trouble.nextAtMs = 0;
-    // It may be in the config now.
-    if (state.desired?.providerProblem) state.refreshWanted = true;
-  });
-  setHandler(orphanSignal, (orphan) => {
-    requestCollection(state, orphan);
-  });
-  setHandler(forceDeleteSignal, () => {
-    requestForceDelete(state, 'signal');
-  });
-  setHandler(retrySignal, () => {
-    requestRetry(state, 'signal');
-  });
+  setHandler(
+    desiredChangedSignal,
+    () => {
+      state.refreshWanted = true;
+    },
+    { description: 'the object is read again' },
+  );
+  setHandler(
+    healthSignal,
+    (signal) => {
+      takeHealth(state, signal);
+    },
+    { description: 'a probe turned good or bad; sent by the prober' },
+  );
+  setHandler(
+    observedSignal,
+    (news) => {
+      state.lookWanted = true;
+      if (news.heldBy !== undefined) noteConflict(state, news.heldBy);
+    },
+    { description: 'a VM is looked at afresh; sent by the watch of the provider' },
+  );
+  setHandler(
+    providerChangedSignal,
+    () => {
+      wake(state);
+      if (state.repairTrouble) state.lookWanted = true;
+      if (state.trouble?.scope === 'provider') state.trouble.nextAtMs = 0;
+      // It may be in the config now.
+      if (state.desired?.providerProblem) state.refreshWanted = true;
+    },
+    { description: 'what waits for the provider is tried now; sent by a worker' },
+  );
+  setHandler(
+    orphanSignal,
+    (orphan) => {
+      requestCollection(state, orphan);
+    },
+    { description: 'the collection of orphans found a VM that may have to go' },
+  );
+  setHandler(
+    forceDeleteSignal,
+    () => {
+      requestForceDelete(state, 'signal');
+    },
+    { description: 'give the VM up and let the object go; on a Proxy under deletion only' },
+  );
+  setHandler(
+    retrySignal,
+    () => {
+      requestRetry(state, 'signal');
+    },
+    { description: 'try now what failed or waits' },
+  );
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { detailsOf } from '../../workflows/details.ts';
+import { plain } from '../../workflows/markdown.ts';
 import { now, removal, state, trouble, vm } from '../support/proxyStates.ts';
 
 const uid = '11111111-1111-4111-8111-111111111111';
@@ -19,28 +20,28 @@ describe('current details of a Proxy', () => {
       upid: 'UPID:pv1-1:1',
       stepSinceMs: now,
       stepUntilMs: now + 600_000,
-      lineTimings: { cloneTemplate: 0.4 },
+      lineTimings: { resolvePlacement: 0.3, cloneTemplate: 0.4 },
     });
-    assert.ok(text[0]?.endsWith('— Provisioning'));
-    assert.ok(text[1]?.startsWith('VM `100123`'));
     assert.equal(
-      text[2],
-      'Step under way: `awaitTask`, task `UPID:pv1-1:1`, since 1970-01-01T00:16:40Z, until 1970-01-01T00:26:40Z: then it is looked at afresh',
+      text[0],
+      '**egress/p1** — Provisioning  \nVM `100123` (`proxy-p1-abcdef-11111111-aa`) on `pv1-1`, address not known yet',
     );
-    assert.match(text[3] ?? '', /^cloning template 9001 to VM 100123 on pv1-1/);
-    assert.match(text.at(-1) ?? '', /\| cloneTemplate \| 0\.4 \|\n\| awaitTask \| since 1970/);
+    assert.equal(
+      text[1],
+      '**Step under way**: `awaitTask` since 1970-01-01T00:16:40Z; looked at afresh at 1970-01-01T00:26:40Z  \nTask: `UPID:pv1-1:1`',
+    );
+    assert.match(text[2] ?? '', /^cloning template 9001 to VM 100123 on pv1-1/);
+    assert.equal(text.at(-1), 'Seconds: `resolvePlacement` 0.3 · `cloneTemplate` 0.4');
   });
 
   it('trouble has its reason, attempt, since when, remedy, next attempt, the line that tries now and where more stands', () => {
     const text = shown({
-      trouble: trouble({ reason: 'Forbidden', remedy: 'run: pveum …', attempt: 3 }),
+      trouble: trouble({ reason: 'Forbidden', remedy: 'run as root: pveum acl list', attempt: 3 }),
     });
     assert.deepEqual(text.slice(1), [
-      '**Waits: Forbidden** — no connection (allocateVmid, attempt 3, since 1970-01-01T00:16:40Z)',
-      '**Remedy**: run: pveum …',
-      'Next attempt: 1970-01-01T00:16:41Z',
-      `Try now: \`${signal} retry\``,
-      'More: docs/errors.md, «Forbidden»; docs/operations.md, «allocateVmid»',
+      '**Waits: Forbidden** — no connection (allocateVmid, attempt 3, since 1970-01-01T00:16:40Z)  \n**Remedy**: run as root: `pveum acl list`',
+      'Next attempt: 1970-01-01T00:16:41Z  \nMore: docs/errors.md, «Forbidden»; docs/operations.md, «allocateVmid»',
+      `**Try now**: \`${signal} retry\``,
     ]);
   });
 
@@ -49,6 +50,25 @@ describe('current details of a Proxy', () => {
     const [, waits = ''] = shown({ trouble: trouble({ message }) });
     assert.ok(waits.includes(String.raw`wants \<user\>@\<realm\>!`));
     assert.ok(waits.includes(String.raw`not \*this\*\_`));
+  });
+
+  it('a command line in a sentence is code, from its first word to its last', () => {
+    const told: [string, string][] = [
+      [
+        'it waits: qm set 5 --protection 0 (stopVm)',
+        'it waits: `qm set 5 --protection 0` (stopVm)',
+      ],
+      ['qm set 5 --agent 1, then stop it', '`qm set 5 --agent 1`, then stop it'],
+      ['qm set 5 --ide2 none,media=cdrom', '`qm set 5 --ide2 none,media=cdrom`'],
+      ['check (pvecm status) and port', 'check (`pvecm status`) and port'],
+      [
+        'pveum role modify R --append 1 --privs "A B" && pveum acl modify / --users u@pve --roles R; more',
+        '`pveum role modify R --append 1 --privs "A B" && pveum acl modify / --users u@pve --roles R`; more',
+      ],
+      ['qm destroy 5 --purge on pv1', '`qm destroy 5 --purge` on pv1'],
+      ['the vm is gone', 'the vm is gone'],
+    ];
+    for (const [text, shownAs] of told) assert.equal(plain(text), shownAs);
   });
 
   it('a deletion has the line that gives the VM up, and a leftover the reason it stays', () => {
@@ -60,9 +80,9 @@ describe('current details of a Proxy', () => {
       reason: 'locked (clone); qm unlock 100007',
     };
     const text = shown({ deleting: true, removals: [removal], leftovers: [leftover] });
-    assert.ok(text.includes(`Give the VM up: \`${signal} forceDelete\``));
+    assert.ok(text.includes(`**Give the VM up**: \`${signal} forceDelete\``));
     assert.ok(
-      text.includes('**Left behind**: VM `100007` on `pv1-2`: locked (clone); qm unlock 100007'),
+      text.includes('**Left behind**: VM `100007` on `pv1-2`: locked (clone); `qm unlock 100007`'),
     );
   });
 
@@ -78,7 +98,7 @@ describe('current details of a Proxy', () => {
     };
     const serving = vm(100123, 'aa', { ip: '192.0.2.11' });
     const text = shown({ serving, health: [health] });
-    assert.ok(text[0]?.endsWith('— Ready'));
+    assert.match(text[0] ?? '', /— Ready {2}\nVM `100123`/);
     assert.equal(text.at(-1), 'A request went through the proxy.');
   });
 });

@@ -14,6 +14,9 @@ export const mainTaskQueue = 'egress-proxies';
 export function proxyWorkflowId(uid: string): string {
   return `proxy-${uid}`;
 }
+/** «Details» of its run in the Temporal UI, beside those that change. */
+export const proxyWorkflowDetails =
+  'Makes, keeps and removes the VM of one Proxy, for as long as the Proxy lives. «Current Details» say where it stands, what it waits for and what helps; docs/operations.md has the rest.';
 /** Workflow ID of one provider: it checks the nodes and publishes ProviderHealth. */
 export function providerWorkflowId(provider: string): string {
   return `provider-${provider}`;
