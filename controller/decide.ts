@@ -40,6 +40,21 @@ export function needsWorkflow({ metadata }: Proxy): boolean {
   return metadata.deletionTimestamp === undefined || metadata.finalizers.includes(finalizer);
 }
 
+/**
+ * What was passed on and still counts: nothing, once the object stands where it stood before it (etcd was restored). Its
+ * generation will rise to the same numbers again, and mean something else.
+ */
+export function stillRemembered(
+  proxy: Proxy,
+  remembered: Remembered | undefined,
+): Remembered | undefined {
+  if (remembered === undefined) return undefined;
+  const seen = valuesOf(proxy);
+  const wentBack =
+    seen.generation < remembered.generation || (remembered.deleting && !seen.deleting);
+  return wentBack ? undefined : remembered;
+}
+
 function valuesOf({ metadata }: Proxy): Remembered {
   const deleting = metadata.deletionTimestamp !== undefined;
   return {

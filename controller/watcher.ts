@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { Proxy } from '../api/proxy.ts';
 import type { ProxyHandlers } from '../activities/kubernetes/proxyStore.ts';
-import { decide, needsWorkflow } from './decide.ts';
+import { decide, needsWorkflow, stillRemembered } from './decide.ts';
 import type { Remembered } from './decide.ts';
 import type { Desk, ProxyIdentity } from './desk.ts';
 import type { Dispatcher } from './dispatch.ts';
@@ -47,7 +47,9 @@ export function createWatcher({
     changed(proxy) {
       const { uid } = proxy.metadata;
       proxies.set(uid, proxy);
-      const decision = decide(proxy, remembered.get(uid));
+      const known = stillRemembered(proxy, remembered.get(uid));
+      if (known === undefined) remembered.delete(uid);
+      const decision = decide(proxy, known);
       if (decision.kind === 'nothing') return;
       remembered.set(uid, decision.remember);
       dispatcher.submit({ ...decision, proxy: identityOf(proxy) });

@@ -2,8 +2,8 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { allProxiesPath } from '../activities/kubernetes/kubernetesRecords.ts';
 import type { KubernetesClient } from '../activities/kubernetes/client.ts';
+import { listProxies, proxyPageSize } from '../activities/kubernetes/proxyList.ts';
 import {
   mainTaskQueue,
   probesWorkflowId,
@@ -87,15 +87,13 @@ export async function checkNow(client: Client, provider: string, log: Logger): P
   }
 }
 
-const proxyList = z.object({
-  items: z.array(
-    z.object({
-      metadata: z.object({ uid: z.string(), deletionTimestamp: z.string().nullish() }),
-      spec: z.object({ provider: z.string().nullish() }),
-      status: z.object({ phase: z.string().nullish() }).nullish(),
-    }),
-  ),
-});
+const listedProxies = z.array(
+  z.object({
+    metadata: z.object({ uid: z.string(), deletionTimestamp: z.string().nullish() }),
+    spec: z.object({ provider: z.string().nullish() }),
+    status: z.object({ phase: z.string().nullish() }).nullish(),
+  }),
+);
 
 /** Signals `providerChanged` to every Proxy of the provider that is not simply Ready. Never throws. */
 export async function tellProviderChanged(
@@ -103,12 +101,13 @@ export async function tellProviderChanged(
   provider: string,
 ): Promise<void> {
   try {
-    const answer = await kubernetes.send({ method: 'GET', path: allProxiesPath });
-    const { items } = proxyList.parse(answer.body);
-    const waiting = items.filter(
-      ({ metadata, spec, status }) =>
-        spec.provider === provider && (metadata.deletionTimestamp || status?.phase !== 'Ready'),
-    );
+    const { objects } = await listProxies(kubernetes, proxyPageSize);
+    const waiting = listedProxies
+      .parse(objects)
+      .filter(
+        ({ metadata, spec, status }) =>
+          spec.provider === provider && (metadata.deletionTimestamp || status?.phase !== 'Ready'),
+      );
     for (const { metadata } of waiting) {
       await signalIfRunning(client, proxyWorkflowId(metadata.uid), signalNames.providerChanged);
     }

@@ -5,15 +5,14 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { z } from 'zod';
 import type { Proxy } from '../../api/proxy.ts';
 import type { KubernetesClient } from './client.ts';
 import { networkText, refused } from './failure.ts';
 import { allProxiesPath } from './kubernetesRecords.ts';
+import { listAttempt, listProxies, proxyPageSize } from './proxyList.ts';
 import type { ProxyHandlers } from './proxyStore.ts';
-import { ProxyStore } from './proxyStore.ts';
-import { identitySchema, linesOf, parseWatchEvent, WatchEnded } from './watchEvents.ts';
-import type { Identified } from './watchEvents.ts';
+import { isOlder, ProxyStore } from './proxyStore.ts';
+import { linesOf, parseWatchEvent, WatchEnded } from './watchEvents.ts';
 
 export interface CachePace {
   /** Objects per page of a list. */
@@ -32,7 +31,7 @@ export interface CachePace {
 }
 
 export const cachePace: CachePace = {
-  pageSize: 500,
+  pageSize: proxyPageSize,
   idleMs: 30_000,
   fullListMs: 300_000,
   overdueMs: 5_000,
@@ -48,15 +47,16 @@ export interface ProxyCacheOptions {
   pace?: Partial<CachePace>;
 }
 
-const listBody = z.object({
-  metadata: z.object({ resourceVersion: z.string(), continue: z.string().optional() }),
-  items: z.array(identitySchema),
-});
-const listAttempt = {
-  verb: 'list',
-  object: 'the Proxies of all namespaces',
-  rule: 'proxies: get, list, watch',
-} as const;
+/** A watch that ended before it was of any use: closed right after it was opened, or with nothing told. */
+class WatchUseless extends Error {
+  constructor(text: string) {
+    super(text);
+    this.name = 'WatchUseless';
+  }
+}
+
+/** So many useless watches in a row, and the list is taken each time: what watches do not tell, lists do. */
+const uselessWatches = 3;
 
 /** All Proxies as the API server has them, without `spec.cloudInit`. Starts at once; `stop` ends it. */
 export class ProxyCache {
@@ -70,7 +70,12 @@ export class ProxyCache {
   #nextListMs = 0;
   #lastSyncMs: number | null = null;
   #failures = 0;
+  /** Watches in a row that told nothing and ended at once. */
+  #useless = 0;
+  /** The watch of this cycle told something. */
+  #delivered = false;
   #lastProblem = '';
+  #lastListProblem = '';
 
   constructor({ client, log, handlers = {}, pace = {} }: ProxyCacheOptions) {
     this.#client = client;
@@ -105,13 +110,18 @@ export class ProxyCache {
     // The first tick belongs to the constructor's caller: handlers may refer to the cache.
     await Promise.resolve();
     while (!signal.aborted) {
-      const startedMs = Date.now();
+      this.#delivered = false;
       const problem = await this.#cycle();
       if (signal.aborted) return;
-      const steady = problem === null && Date.now() - startedMs >= this.#pace.steadyMs;
-      this.#failures = steady ? 0 : this.#failures + 1;
-      if (problem !== null) this.#report(problem);
-      if (steady) continue;
+      if (problem === null) {
+        this.#failures = 0;
+        continue;
+      }
+      // One that told something is worth opening again soon; it must not be opened at once, or it were a loop without a brake.
+      this.#failures = this.#delivered ? 1 : this.#failures + 1;
+      if (!(problem instanceof WatchUseless) || this.#failures >= uselessWatches) {
+        this.#report(problem);
+      }
       await delay(this.#pauseMs(), undefined, { signal }).catch(() => undefined);
     }
   }
@@ -119,38 +129,62 @@ export class ProxyCache {
   /** List if due, then one watch until it ends. Returns what went wrong, `null` for a normal end. */
   async #cycle(): Promise<unknown> {
     try {
-      if (this.#resourceVersion === null || Date.now() >= this.#nextListMs) await this.#listAll();
-      await this.#watch();
+      await this.#listIfDue();
+      await this.#watchOnce();
+      this.#useless = 0;
       return null;
     } catch (error) {
       // 410: our version is too old. 404: the kind went away, and with it all versions.
       if (error instanceof WatchEnded && error.expired) this.#resourceVersion = null;
+      const useless = error instanceof WatchUseless && !this.#delivered;
+      this.#useless = useless ? this.#useless + 1 : 0;
       return error;
     }
   }
 
+  /** A list that fails does not keep from watching on, as long as there is a version to go on from. */
+  async #listIfDue(): Promise<void> {
+    const due = nowMs() >= this.#nextListMs || this.#useless >= uselessWatches;
+    if (this.#resourceVersion !== null && !due) return;
+    try {
+      await this.#listAll();
+    } catch (error) {
+      if (this.#resourceVersion === null) throw error;
+      this.#nextListMs = nowMs() + this.#pace.retryMaxMs;
+      const text = networkText(error);
+      if (text !== this.#lastListProblem) {
+        this.#log.warn({ err: error }, 'proxies not listed, watched on');
+      }
+      this.#lastListProblem = text;
+    }
+  }
+
   async #listAll(): Promise<void> {
-    const objects: Identified[] = [];
-    let page: z.output<typeof listBody> | undefined;
-    do {
-      const token = page?.metadata.continue;
-      const query = {
-        limit: String(this.#pace.pageSize),
-        ...(token === undefined ? {} : { continue: token }),
-      };
-      const answer = await this.#client.send({ method: 'GET', path: allProxiesPath, query });
-      if (answer.status !== 200) throw refused(listAttempt, answer);
-      page = listBody.parse(answer.body);
-      objects.push(...page.items);
-    } while (page.metadata.continue !== undefined && page.metadata.continue !== '');
+    const { objects, resourceVersion } = await listProxies(this.#client, this.#pace.pageSize);
+    const before = this.#resourceVersion;
+    if (before !== null && isOlder(resourceVersion, before)) {
+      this.#log.warn({ before, resourceVersion }, 'kubernetes went back to an older state');
+    }
     this.#store.replace(objects);
-    this.#resourceVersion = page.metadata.resourceVersion;
-    this.#nextListMs = Date.now() + this.#pace.fullListMs;
+    this.#resourceVersion = resourceVersion;
+    // Spread, so that replicas started together do not list together for ever.
+    this.#nextListMs = nowMs() + this.#pace.fullListMs * (0.9 + Math.random() / 5);
+    this.#lastListProblem = '';
     this.#alive();
   }
 
-  async #watch(): Promise<void> {
-    const remainingMs = Math.max(0, this.#nextListMs - Date.now());
+  /** Throws WatchUseless when it ended sooner than a watch does that works. */
+  async #watchOnce(): Promise<void> {
+    const startedMs = nowMs();
+    const remainingMs = Math.max(0, this.#nextListMs - startedMs);
+    await this.#watch(remainingMs);
+    const lastedMs = nowMs() - startedMs;
+    // One that was asked for a second only ends after a second.
+    if (lastedMs >= Math.min(this.#pace.steadyMs, remainingMs)) return;
+    throw new WatchUseless('the API server closes every watch right after it was opened');
+  }
+
+  async #watch(remainingMs: number): Promise<void> {
     const query = {
       watch: 'true',
       allowWatchBookmarks: 'true',
@@ -162,16 +196,18 @@ export class ProxyCache {
     // A server that keeps talking past timeoutSeconds must not put the next full list off.
     const overdue = setTimeout(() => silence.abort(), remainingMs + this.#pace.overdueMs);
     const signal = AbortSignal.any([silence.signal, this.#stopping.signal]);
+    let opened = false;
     try {
       const { status, chunks } = await this.#client.stream(allProxiesPath, query, signal);
       if (status !== 200) throw await refusedWatch(status, chunks);
+      opened = true;
       this.#alive();
       for await (const line of linesOf(chunks)) {
         idle.refresh();
         this.#take(line);
       }
     } catch (error) {
-      if (!signal.aborted) throw error;
+      if (!signal.aborted || !opened) throw error;
     } finally {
       clearTimeout(idle);
       clearTimeout(overdue);
@@ -180,10 +216,18 @@ export class ProxyCache {
 
   #take(line: string): void {
     const event = parseWatchEvent(line);
+    const { resourceVersion } = event.type === 'BOOKMARK' ? event : event.object.metadata;
+    const before = this.#resourceVersion;
+    const isBehind = before !== null && isOlder(resourceVersion, before);
+    // Bookmarks only ever rise. One that does not comes from an API server whose store was set back: what it tells from
+    // here on leaves out everything in between.
+    if (event.type === 'BOOKMARK' && isBehind) {
+      throw new WatchEnded(410, `its version went back from ${before} to ${resourceVersion}`);
+    }
     this.#alive();
+    this.#delivered = true;
     this.#store.apply(event);
-    this.#resourceVersion =
-      event.type === 'BOOKMARK' ? event.resourceVersion : event.object.metadata.resourceVersion;
+    if (!isBehind) this.#resourceVersion = resourceVersion;
   }
 
   #alive(): void {
@@ -198,7 +242,7 @@ export class ProxyCache {
     const text = networkText(problem);
     if (text === this.#lastProblem) return;
     this.#lastProblem = text;
-    this.#log.warn({ err: problem, retryInMs: this.#pace.retryFirstMs }, 'proxy watch failed');
+    this.#log.warn({ err: problem }, 'proxy watch failed');
   }
 
   #pauseMs(): number {
@@ -208,9 +252,29 @@ export class ProxyCache {
   }
 }
 
+/** Monotonic: a clock that is set back must not put the next list off by as much. */
+function nowMs(): number {
+  return performance.now();
+}
+
+/** Answers of an API server that has no watch for us: asked again they are the same. */
+function isForGood(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 401 && status !== 408 && status !== 429;
+}
+
 async function refusedWatch(status: number, chunks: AsyncIterable<Uint8Array>): Promise<Error> {
   let body = '';
   for await (const line of linesOf(chunks)) body += line;
   if (status === 410 || status === 404) return new WatchEnded(410, `HTTP ${status}`);
-  return refused({ ...listAttempt, object: `${listAttempt.object} (watch)` }, { status, body });
+  const attempt = { ...listAttempt, object: `${listAttempt.object} (watch)` };
+  const error = refused(attempt, { status, body: bodyOf(body) });
+  return isForGood(status) ? new WatchUseless(error.message) : error;
+}
+
+function bodyOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }

@@ -14,6 +14,8 @@ export interface ProxyHandlers {
   listed?(): void;
 }
 
+const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
+
 export class ProxyStore {
   readonly #proxies = new Map<string, Proxy>();
   /** Deleted since the last list, with the version of the deletion: a late event must not bring them back. */
@@ -39,6 +41,7 @@ export class ProxyStore {
   replace(objects: readonly Identified[]): void {
     this.#gone.clear();
     const listed = new Set(objects.map(({ metadata }) => metadata.uid));
+    for (const uid of this.#unreadable.keys()) if (!listed.has(uid)) this.#unreadable.delete(uid);
     for (const uid of this.#proxies.keys()) if (!listed.has(uid)) this.#remove(uid);
     for (const object of objects) this.#put(object);
     this.#call(() => this.#handlers.listed?.());
@@ -79,8 +82,9 @@ export class ProxyStore {
     try {
       const proxy = parseProxy(object);
       this.#unreadable.delete(uid);
-      // Up to 256 KiB each, and nobody who reads the cache needs it.
+      // Up to 256 KiB each, and nobody who reads the cache needs it; kubectl keeps a copy of the whole object.
       delete proxy.spec.cloudInit;
+      delete proxy.metadata.annotations[lastAppliedAnnotation];
       return proxy;
     } catch (error) {
       if (this.#unreadable.get(uid) !== resourceVersion) {
@@ -105,4 +109,10 @@ function isNewer(version: string, than: string): boolean {
   const numbers = /^\d+$/;
   if (!numbers.test(version) || !numbers.test(than)) return version !== than;
   return BigInt(version) > BigInt(than);
+}
+
+/** Both are numbers and the first is the smaller: without them nothing can be said. */
+export function isOlder(version: string, than: string): boolean {
+  const numbers = /^\d+$/;
+  return numbers.test(version) && numbers.test(than) && BigInt(version) < BigInt(than);
 }

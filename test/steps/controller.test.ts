@@ -104,6 +104,19 @@ describe('the controller', () => {
     assert.equal(desk.calls, 0);
   });
 
+  it('tells a generation again that means something else since etcd was restored', async () => {
+    await start(100);
+    server.put('p1', spec, { generation: 5 });
+    const uid = uidOf('p1');
+    const tellings = (): unknown[] =>
+      (desk.runs.get(uid) ?? []).map(({ generation }) => generation);
+    await eventually(() => assert.deepEqual(tellings(), [5]));
+    server.setStatus('p1', { phase: 'Ready', observedGeneration: 4 });
+    server.put('p1', spec, { generation: 4 });
+    server.put('p1', { ...spec, port: 8080 }, { generation: 5 });
+    await eventually(() => assert.deepEqual(tellings(), [5, 5]));
+  });
+
   it('tells a run that its object is gone, and starts none for it', async () => {
     await start();
     server.put('p1', spec);

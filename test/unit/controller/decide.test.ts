@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { finalizer, forceDeleteAnnotation, retryAnnotation } from '../../../api/proxy.ts';
-import { decide } from '../../../controller/decide.ts';
+import { decide, stillRemembered } from '../../../controller/decide.ts';
 import type { Decision, Remembered } from '../../../controller/decide.ts';
 import { aProxy } from '../../support/aProxy.ts';
 
@@ -161,6 +161,17 @@ describe('decide', () => {
       assert.deepEqual(decision.kind === 'news' ? decision.news : undefined, news);
     });
   }
+
+  it('takes nothing for told that was told of a later state: etcd was restored', () => {
+    const later: Remembered = { ...told, generation: 5 };
+    const restored = aProxy({ metadata: { generation: 4 }, status: { ...accepted, observedGeneration: 4 } }); // prettier-ignore
+    assert.equal(stillRemembered(restored, later), undefined);
+    const sameNumber = aProxy({ metadata: { generation: 5 }, status: accepted });
+    assert.equal(stillRemembered(sameNumber, later), later);
+    const withdrawn = aProxy({ metadata: { generation: 1 }, status: accepted });
+    assert.equal(stillRemembered(withdrawn, { ...told, deleting: true }), undefined);
+    assert.equal(stillRemembered(withdrawn, undefined), undefined);
+  });
 
   it('asks for nothing more once what it asked for is remembered', () => {
     for (const { proxy } of rows) {

@@ -1,0 +1,71 @@
+/** All Proxies at one moment, page by page, as the API server has them now. */
+import { z } from 'zod';
+import type { KubernetesClient } from './client.ts';
+import { refused } from './failure.ts';
+import { allProxiesPath } from './kubernetesRecords.ts';
+import { identitySchema, type Identified } from './watchEvents.ts';
+
+/** A whole list, or its first pages. */
+export interface ProxyList {
+  /** The same for all pages; a watch goes on from here. */
+  resourceVersion: string;
+  objects: Identified[];
+}
+
+/** Objects per page: with 256 KiB of cloud-init each, a page is well within what one answer may take. */
+export const proxyPageSize = 500;
+
+/** What was tried, for errors of list and watch. */
+export const listAttempt = {
+  verb: 'list',
+  object: 'the Proxies of all namespaces',
+  rule: 'proxies: get, list, watch',
+} as const;
+
+const listBody = z.object({
+  metadata: z.object({ resourceVersion: z.string(), continue: z.string().optional() }),
+  // A server may write an empty list as null, as Go does.
+  items: z.array(identitySchema).nullable(),
+});
+type ListBody = z.output<typeof listBody>;
+
+/**
+ * Without a `resourceVersion` every page is a consistent read. A continue token lives for some five minutes; when it expires
+ * between two pages (410), everything is read again in one piece, as client-go does: begun anew page by page, a list
+ * that takes too long would never come to an end. Throws Transient `KubernetesUnavailable`, or what the network threw.
+ */
+export async function listProxies(client: KubernetesClient, pageSize: number): Promise<ProxyList> {
+  const objects: Identified[] = [];
+  let next = '';
+  for (;;) {
+    const page = await readPage(client, {
+      limit: String(pageSize),
+      ...(next === '' ? {} : { continue: next }),
+    });
+    if (page === 'expired') return await listInOnePiece(client);
+    objects.push(...(page.items ?? []));
+    next = page.metadata.continue ?? '';
+    if (next === '') return { resourceVersion: page.metadata.resourceVersion, objects };
+  }
+}
+
+async function listInOnePiece(client: KubernetesClient): Promise<ProxyList> {
+  const whole = await readPage(client, {});
+  if (whole === 'expired') throw refused(listAttempt, { status: 410, body: null });
+  return { resourceVersion: whole.metadata.resourceVersion, objects: whole.items ?? [] };
+}
+
+async function readPage(
+  client: KubernetesClient,
+  query: Readonly<Record<string, string>>,
+): Promise<ListBody | 'expired'> {
+  const answer = await client.send({ method: 'GET', path: allProxiesPath, query });
+  if (answer.status === 410) return 'expired';
+  if (answer.status !== 200) throw refused(listAttempt, answer);
+  const page = listBody.safeParse(answer.body);
+  if (page.success) return page.data;
+  throw refused(listAttempt, {
+    status: 200,
+    body: { message: 'the answer is no list of Proxies' },
+  });
+}
