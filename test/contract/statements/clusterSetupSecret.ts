@@ -100,6 +100,10 @@ export const aboutTheSecret: readonly Statement[] = [
       'The operator starts without the Secret, also with a provider configured, and asks Proxmox for nothing',
     proof: proven(
       testsIn(
+        proxmoxTlsSteps,
+        'a missing file is Transient CredentialsUnavailable and nothing is sent',
+      ),
+      testsIn(
         credentialsSystem,
         'a missing token file: warned of once, no request, and used when it comes',
       ),

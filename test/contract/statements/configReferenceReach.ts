@@ -159,8 +159,8 @@ export const aboutReach: readonly Statement[] = [
         'bad/storages.yaml is refused with all problems of bad/storages.problems.txt',
       ),
       testsIn(
-        'test/steps/theLine.test.ts',
-        'makes one VM with its seed, config, size and address, and every step may run twice',
+        'test/steps/settings.test.ts',
+        'isoStorage: holds the seed, which the VM has in its drive, and from there it is deleted',
       ),
     ),
   },

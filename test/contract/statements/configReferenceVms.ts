@@ -1,6 +1,7 @@
 import { changed, nonGoal, proven, testsIn, type Statement } from '../statement.ts';
 
 const placementOnNodesSteps = 'test/steps/placementOnNodes.test.ts';
+const settingsSteps = 'test/steps/settings.test.ts';
 const proxmoxLimitsSteps = 'test/steps/proxmoxLimits.test.ts';
 const apiProvidersConfigUnit = 'test/unit/apiProvidersConfig.test.ts';
 const cloudInitUnit = 'test/unit/cloudInit.test.ts';
@@ -31,6 +32,11 @@ export const aboutVms: readonly Statement[] = [
         'good/minimal.yaml is accepted with the defaults of good/minimal.json',
       ),
       testsIn(net0Unit, 'gets another bridge in its place', 'stays when nothing is set'),
+      testsIn(
+        settingsSteps,
+        'bridge: on the NIC, which keeps the MAC that the clone got',
+        'neither bridge nor vlanTag: on the NIC, which keeps the MAC that the clone got',
+      ),
     ),
   },
   {
@@ -47,6 +53,7 @@ export const aboutVms: readonly Statement[] = [
         'takes vlanTag from 1 to 4094, and refuses one less and one more',
       ),
       testsIn(net0Unit, 'gets a tag', 'gets another tag in its place'),
+      testsIn(settingsSteps, 'vlanTag: on the NIC, which keeps the MAC that the clone got'),
     ),
   },
   {
@@ -110,6 +117,7 @@ export const aboutVms: readonly Statement[] = [
         'takes machineTypes.m.cores from 1 to 8192, and refuses one less and one more',
         'takes machineTypes.m.memoryMiB from 1 to 67108864, and refuses one less and one more',
       ),
+      testsIn(settingsSteps, 'machine type: cores, memory, and the size of the boot disk'),
     ),
   },
   {
@@ -167,6 +175,7 @@ export const aboutVms: readonly Statement[] = [
     line: 252,
     statement: "vendorData is put on every seed beside the Proxy's user-data",
     proof: proven(
+      testsIn(settingsSteps, 'vendorData: on the seed as it is, without the script'),
       testsIn(nocloudUnit, "carries the provider's vendor-data alone as it is"),
       testsIn(cloudInitUnit, "into the provider's own alone, when no guest agent is wanted"),
     ),
@@ -175,6 +184,7 @@ export const aboutVms: readonly Statement[] = [
     line: 252,
     statement: 'Beside the agent script vendorData is a part of a MIME message',
     proof: proven(
+      testsIn(settingsSteps, 'vendorData beside the script: a MIME message that has both'),
       testsIn('test/unit/seedTools.test.ts', 'vendor-data of two parts'),
       testsIn(cloudInitUnit, 'into the script of the guest agent and a cloud-config'),
     ),
@@ -193,9 +203,9 @@ export const aboutVms: readonly Statement[] = [
         'good/minimal.yaml is accepted with the defaults of good/minimal.json',
       ),
       testsIn(
-        nocloudUnit,
-        'carries the guest-agent script alone as a script',
-        'has no vendor-data when there is none',
+        settingsSteps,
+        'nothing about vendor-data: the seed has the script that installs the agent, and names the VM',
+        'installGuestAgent: false leaves the script out',
       ),
     ),
   },

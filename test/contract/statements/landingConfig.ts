@@ -23,6 +23,10 @@ export const aboutConfigWrite: readonly Statement[] = [
     line: 337,
     statement: 'cores and memory come from the machine type',
     proof: proven(
+      testsIn(
+        'test/steps/settings.test.ts',
+        'machine type: cores, memory, and the size of the boot disk',
+      ),
       testsIn(hardwareUnit, "sets the specification's keys on a fresh clone"),
       testsIn(halfDoneSteps, 'adopts what one that ended after clone has left, and finishes it'),
     ),

@@ -74,6 +74,12 @@ export const aboutDeletion: readonly Statement[] = [
     statement: 'Each of the three is a task that is waited for',
     proof: proven(
       testsIn(
+        'test/workflows/budgets.test.ts',
+        'of the stop names the task in the status, and the removal goes on where the VM stands',
+        'of the destroy names the task in the status, and the removal goes on where the VM stands',
+        'of the seedDelete names the task in the status, and the removal goes on where the VM stands',
+      ),
+      testsIn(
         'test/steps/removalWaits.test.ts',
         'do not destroy while a stop still holds the VM (cases.md 3)',
         'go on after a destroy that failed on the lock: the VM is there and is destroyed again (cases.md 3)',

@@ -125,6 +125,15 @@ export const aboutRetries: readonly Statement[] = [
     statement: 'qm unlock, or qm destroy --purge, on the node clears it',
     proof: proven(
       testsIn(
+        'test/steps/census.test.ts',
+        'can be removed when it is ours and unlocked',
+        'is gone when its VMID is free or somebody else’s',
+      ),
+      testsIn(
+        'test/workflows/locks.test.ts',
+        'is waited for; after 10 minutes the status says so, since when, and how it is cleared; then the line goes on',
+      ),
+      testsIn(
         allocateVmidSteps,
         'gives up a recorded VMID whose clone was killed, naming the line that removes it',
       ),

@@ -30,7 +30,13 @@ export const aboutSeeds: readonly Statement[] = [
     line: 356,
     to: 357,
     statement: 'meta-data names the VM as instance and as host',
-    proof: proven(testsIn(nocloudUnit, 'names the VM as instance and host')),
+    proof: proven(
+      testsIn(nocloudUnit, 'names the VM as instance and host'),
+      testsIn(
+        'test/steps/settings.test.ts',
+        'nothing about vendor-data: the seed has the script that installs the agent, and names the VM',
+      ),
+    ),
   },
   {
     line: 357,

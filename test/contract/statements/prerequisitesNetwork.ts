@@ -1,5 +1,6 @@
 import { nonGoal, proven, testsIn, type Statement } from '../statement.ts';
 
+const settings = 'test/steps/settings.test.ts';
 const wholeLife = 'test/steps/wholeLife.test.ts';
 const allocating = 'test/steps/allocateVmid.test.ts';
 const agentScript = testsIn('test/unit/guestAgent.test.ts', 'the guest-agent script');
@@ -16,6 +17,11 @@ export const aboutNetworks: readonly Statement[] = [
         'test/unit/net0.test.ts',
         'is right after one rewrite, with everything else kept, for every spelling',
         'stays when nothing is set',
+      ),
+      testsIn(
+        settings,
+        'bridge and vlanTag: on the NIC, which keeps the MAC that the clone got',
+        'neither bridge nor vlanTag: on the NIC, which keeps the MAC that the clone got',
       ),
     ),
   },
@@ -47,7 +53,10 @@ export const aboutNetworks: readonly Statement[] = [
     to: 109,
     statement: 'A script in vendor-data installs the guest agent at the first boot',
     proof: proven(
-      testsIn('test/unit/nocloud.test.ts', 'carries the guest-agent script alone as a script'),
+      testsIn(
+        settings,
+        'nothing about vendor-data: the seed has the script that installs the agent, and names the VM',
+      ),
       agentScript,
     ),
   },
@@ -55,7 +64,7 @@ export const aboutNetworks: readonly Statement[] = [
     line: 111,
     to: 113,
     statement: 'installGuestAgent: false takes the script, and with it the need for a mirror, away',
-    proof: proven(testsIn('test/unit/nocloud.test.ts', 'has no vendor-data when there is none')),
+    proof: proven(testsIn(settings, 'installGuestAgent: false leaves the script out')),
   },
   {
     line: 113,
