@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { allocateVmid } from '../../activities/allocateVmid.ts';
 import { resolvePlacement } from '../../activities/resolvePlacement.ts';
 import type { Plan } from '../../workflows/contract/steps.ts';
+import { withChecks } from '../support/healthRig.ts';
 import { looking } from '../support/lifeOfSteps.ts';
 import { writes } from '../support/removals.ts';
 import { aTemplate, stepFixture } from '../support/stepFixture.ts';
@@ -71,6 +72,23 @@ describe('a template in the catalogue', () => {
         { fixture: stepFixture({ vms: [{ vmid: 9001, node: 'pve1', config }] }) },
       ));
   }
+});
+
+describe('the check of a node', () => {
+  it('looks into no template: one that no clone will be made of is fine, for as long as it is there', () => {
+    const { net0: _none, ...config } = aTemplate(9001, { ide0: 'local:vm-9001-cloudinit,media=cdrom' }); // prettier-ignore
+    return withChecks(
+      async (rig, { check }) => {
+        rig.configure({ bridge: 'vmbr1' });
+        const { reason, details } = await check('pve1');
+        assert.deepEqual([reason, details['templates']], ['Reachable', '1/1']);
+        assert.deepEqual(rig.sent('GET', /\/config$/), []);
+        const wanted = looking(rig, { plan: await planned(rig) });
+        expectReason(await rig.refusal(allocateVmid, wanted), 'TemplateUnusable');
+      },
+      { fixture: stepFixture({ vms: [{ vmid: 9001, node: 'pve1', config }] }) },
+    );
+  });
 });
 
 /** By the config in force. */

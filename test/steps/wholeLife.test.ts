@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { pollAgent } from '../../activities/pollAgent.ts';
 import { ProviderError } from '../../activities/providerError.ts';
 import { runLine, runRemoval } from '../support/lifeOfSteps.ts';
 import { read } from '../support/pages.ts';
@@ -48,6 +49,24 @@ describe('a whole life of a VM', () => {
         [rig.simulator.isos(), rig.simulator.cluster.vms.has(rig.vmid)],
         [[], false],
       );
+    }));
+
+  it('takes a dozen requests or more to be made, and four for a look at it while it runs', () =>
+    withSteps(async (rig) => {
+      await runLine(rig);
+      assert.ok(rig.simulator.requests.length >= 12, `${rig.simulator.requests.length} requests`);
+      const before = rig.simulator.requests.length;
+      await rig.run(pollAgent, { ref: rig.ref, plan: rig.plan, vm: rig.vmRef() });
+      const look = rig.simulator.requests
+        .slice(before)
+        .map(({ method, path }) => `${method} ${path}`);
+      const vm = `/nodes/pve1/qemu/${rig.vmid}`;
+      assert.deepEqual(look.toSorted(), [
+        'GET /cluster/resources',
+        `GET ${vm}/agent/network-get-interfaces`,
+        `GET ${vm}/config`,
+        `GET ${vm}/status/current`,
+      ]);
     }));
 
   it('writes the documented keys of the config, and the mark, and nothing else', () =>

@@ -259,6 +259,7 @@ const reasons: readonly Statement[] = [
       ),
       testsIn(
         'test/steps/templateChecks.test.ts',
+        'looks into no template: one that no clone will be made of is fine, for as long as it is there',
         'is refused when it has a cloud-init drive, before any clone',
       ),
     ),

@@ -48,10 +48,11 @@ export const aboutCalls: readonly Statement[] = [
     line: 431,
     to: 433,
     statement: 'A look at a running VM takes four requests, a creation a dozen or more',
-    proof: changed(
-      'a look counts the cluster’s listing, config, status and agent, too; requests are counted by a metric',
-      'design §10',
-      testsIn(clients, 'every request is counted with its method and how it ended'),
+    proof: proven(
+      testsIn(
+        'test/steps/wholeLife.test.ts',
+        'takes a dozen requests or more to be made, and four for a look at it while it runs',
+      ),
     ),
   },
   {

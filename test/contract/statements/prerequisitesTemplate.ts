@@ -176,6 +176,10 @@ export const aboutTemplates: readonly Statement[] = [
     statement: 'The health check sees whether a template exists and is one, and no more',
     proof: proven(
       testsIn(
+        templates,
+        'looks into no template: one that no clone will be made of is fine, for as long as it is there',
+      ),
+      testsIn(
         'test/steps/checkNode.test.ts',
         'TemplateNotFound: a VMID that nobody has, or that is no template, and how many are there',
       ),
