@@ -31,14 +31,15 @@ export async function takeCensus(
   const shownAlarm = await deps.alarms.readCollection(provider);
   const named = rows.filter((row) => hasOurName(row, deps.installation));
   const candidates = named.filter((row) => !belongsTo(row.name, survey));
-  const orphans: OrphanVm[] = [];
+  const found: OrphanVm[] = [];
   let skipped = 0;
   for (const row of candidates) {
     const seen = await readableVm(context, api, row);
     if (seen === null) skipped += 1;
     const orphan = seen === null ? null : orphanOf(deps.installation, seen, survey);
-    if (orphan !== null) orphans.push(orphan);
+    if (orphan !== null) found.push(orphan);
   }
+  const orphans = found.map((orphan) => withTwins(orphan, found));
   const leftovers = await settledLeftovers(deps, context, api, provider, rows, survey);
   const removable = orphans.filter(({ kept }) => kept === null).length;
   const managed = named.length - candidates.length + removable;
@@ -58,6 +59,14 @@ export async function takeCensus(
     alarm: confirmed ? null : (alarm?.id ?? null),
     shownAlarm,
   };
+}
+
+/** A backup restored beside its original has its name and mark: which of them is ours is not certain (design §3). */
+function withTwins(orphan: OrphanVm, all: readonly OrphanVm[]): OrphanVm {
+  const twins = all.filter(({ name, vmid }) => name === orphan.name && vmid !== orphan.vmid);
+  if (twins.length === 0 || orphan.kept !== null) return orphan;
+  const others = twins.map(({ vmid, node }) => `VM ${vmid} on ${node}`).join(', ');
+  return { ...orphan, kept: `${others} has the same name and mark; remove or rename all but one` };
 }
 
 /** The `gc` block in force. Throws Transient `ProviderUnknown`. */

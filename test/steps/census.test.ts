@@ -97,6 +97,22 @@ describe('listManagedVms without a Proxy', () => {
       assert.match(orphans[0]?.kept ?? '', /protected/);
     }));
 
+  it('keeps a backup that was restored beside its original, and the original: nobody can tell which is ours', () =>
+    withSteps(async (rig) => {
+      placeOrphan(rig);
+      placeOrphan(rig, { vmid: 301, node: 'pve2' });
+      placeOrphan(rig, { vmid: 302, config: { name: nameOf(lostUid, { spec: '777777' }) } });
+      const { orphans } = await census(rig);
+      assert.deepEqual(
+        orphans.map(({ vmid, kept }) => [vmid, kept]),
+        [
+          [300, 'VM 301 on pve2 has the same name and mark; remove or rename all but one'],
+          [301, 'VM 300 on pve1 has the same name and mark; remove or rename all but one'],
+          [302, null],
+        ],
+      );
+    }));
+
   it('counts among ours neither what is to stay, nor what cannot be read, nor what is not ours', () =>
     withSteps(async (rig) => {
       rig.place();

@@ -155,6 +155,7 @@ export function giveBack({ taken }: AdminWorld, vm: Vm, entry: Entry): void {
   vm.config.set('description', before.description);
   taken.delete(vm);
   entry.takenAtMs = null;
+  entry.wasTaken = true;
 }
 
 function take(

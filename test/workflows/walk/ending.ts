@@ -94,9 +94,10 @@ function isExplained({ cluster: { ledger } }: EndWorld, proxy: Proxy): boolean {
     [...causes].some((cause) => reason === cause || message.includes(cause)),
   );
   const stalled = proxy.status.conditions.some(isStall);
-  const cause = ledger
-    .standing()
-    .some(({ entry }) => entry.uidPrefix === prefix && (entry.takenAtMs !== null || entry.maker === 'hand')); // prettier-ignore
+  const cause = ledger.standing().some(({ entry }) => {
+    const { maker, takenAtMs, wasTaken } = entry;
+    return entry.uidPrefix === prefix && (maker === 'hand' || takenAtMs !== null || wasTaken);
+  });
   return (told || stalled) && cause;
 }
 
@@ -109,7 +110,9 @@ function whatIsWrong(
   if (metadata.deletionTimestamp !== undefined) return [`is still there (${status.message})`];
   const own = ledger.standing().filter(({ vm, entry }) => isOwn(operator, metadata.uid, vm, entry));
   const given = new Set(status.leftovers.map(({ vmid }) => vmid));
-  const counted = own.filter(({ vm }) => !given.has(vm.vmid));
+  const counted = own.filter(
+    ({ vm, entry }) => !given.has(vm.vmid) && (!entry.wasTaken || status.vmid === vm.vmid),
+  );
   const [only] = counted;
   if (counted.length !== 1 || only === undefined) {
     return [`has ${counted.length} VMs (${status.phase}: ${status.message})`];

@@ -15,6 +15,8 @@ export interface Entry {
   takenAtMs: number | null;
   /** A backup of a VM of this installation, restored under another VMID with name and mark. */
   restoredFrom: InstallationName | null;
+  /** An administrator had it for a while: its Proxy has another VM by then, and it goes with the Proxy only. */
+  wasTaken: boolean;
   /** First eight digits of the UID in the name it was made with; `null` as long as it has none. */
   uidPrefix: string | null;
 }
@@ -52,7 +54,7 @@ export function keepLedger(
     restoredFrom: Entry['restoredFrom'] = null,
   ): void {
     const uidPrefix = uidPrefixOf(vm);
-    entries.set(vm, { maker, story, takenAtMs: null, restoredFrom, uidPrefix });
+    entries.set(vm, { maker, story, takenAtMs: null, wasTaken: false, restoredFrom, uidPrefix });
   }
 
   for (const vm of vms.values()) enter(vm, 'hand', 'was there before');
@@ -108,7 +110,10 @@ export function keepLedger(
 
   function isOnlyOne(vm: Vm): boolean {
     const name = vm.config.get('name');
-    return [...vms.values()].every((other) => other === vm || other.config.get('name') !== name);
+    return [...vms.values()].every((other) => {
+      const taken = entries.get(other)?.takenAtMs !== null;
+      return other === vm || taken || other.config.get('name') !== name;
+    });
   }
 
   function noteUpload(who: InstallationName, { path, params }: SeenRequest): void {

@@ -107,7 +107,8 @@ export async function startOperator(
       // Where a round is under way, the next one does as well.
       await client.schedule
         .getHandle(collectScheduleId(provider))
-        .trigger()
+        // As the Schedule's own: a round of another policy remembers none before (docs/decisions/0015).
+        .trigger('SKIP')
         .catch(() => undefined);
     },
     isRunning: async (uid) => {

@@ -1,0 +1,42 @@
+/** Somebody restored a backup of a Proxy's VM under another VMID: a VM with the same name and mark stands beside it. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { FakeWorld } from '../support/fakeWorld.ts';
+import { conditionOf, eventReasons, onReady } from '../support/observedParts.ts';
+import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';
+
+describe('a copy of the VM', () => {
+  useWorkflowServer();
+
+  it('stays when its Proxy is deleted, and an Event says so', async () => {
+    const copyVmid = 555;
+    const world = await onReady(async ({ world: { vms }, deleted, handle }, vm) => {
+      vms.set(copyVmid, { ...vm, vmid: copyVmid, power: 'stopped' });
+      await deleted();
+      assert.equal((await handle.result()).outcome, 'Deleted');
+    });
+    assert.deepEqual([...world.vms.keys()], [copyVmid]);
+    const told = world.events.find(({ reason }) => reason === 'DuplicateVm');
+    assert.match(told?.message ?? '', /VM 555 on pv1-1 stays/);
+  });
+
+  it('and its original both stay when no record tells them apart, until a person has removed one', async () => {
+    const world = new FakeWorld();
+    world.finalizer = true;
+    world.deleting = true;
+    const name = 'proxy-p1-abcdef-11111111-eeee';
+    const fields = { name, specHash: 'eeee', configured: true, ip: '192.0.2.13' };
+    for (const vmid of [100_003, 555]) world.vms.set(vmid, { vmid, power: 'stopped', ...fields });
+    await tellStory(world, async ({ until, skip, handle }) => {
+      await until(() => conditionOf(world, 'Stalled') === 'True DuplicateVm', 'DuplicateVm');
+      assert.match(world.status?.message ?? '', /100003 on pv1-1, 555 on pv1-1/);
+      await skip(20_000);
+      assert.deepEqual([...world.vms.keys()], [100_003, 555]);
+      world.vms.delete(555);
+      await skip(5 * 60_000 + 1_000);
+      assert.equal((await handle.result()).outcome, 'Deleted');
+    });
+    assert.equal(world.vms.size, 0);
+    assert.ok(eventReasons(world).includes('DuplicateVm'));
+  });
+});
