@@ -14,7 +14,21 @@ export const aboutTransient: readonly Statement[] = [
         'test/workflows/repair.test.ts',
         'makes a VM again that is gone, and keeps the seed of its name',
       ),
-      testsIn('test/system/repair.test.ts', 'is made again when somebody destroyed it'),
+      testsIn('test/system/longLife.test.ts', 'somebody destroys its VM, and another one is made'),
+    ),
+  },
+  {
+    line: 560,
+    statement: 'One listing without the VM is enough to take it for gone',
+    proof: changed(
+      'not one whose rights do not prove it, and not when so many are missing at once that a person must confirm it',
+      'design §7, MassAbsence',
+      testsIn(
+        'test/steps/existing.test.ts',
+        'does not take it for gone without the right to see all VMs',
+        'keeps a missing VM from being taken for gone, until a person confirms it',
+      ),
+      testsIn('test/system/repair.test.ts', 'are not made again before a person has confirmed it'),
     ),
   },
   {

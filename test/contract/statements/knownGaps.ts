@@ -109,8 +109,8 @@ export const knownGaps: Section = {
         'design §7, deliberate changes',
         testsIn(observed, 'sets tag and agent option again and leaves the VM running'),
         testsIn(
-          'test/system/repair.test.ts',
-          'gets tag and agent option back, and is not restarted for it',
+          'test/system/longLife.test.ts',
+          'somebody takes its tag and agent away: both come back without a restart',
         ),
       ),
     },
