@@ -56,12 +56,13 @@ export const aboutRetries: readonly Statement[] = [
     to: 373,
     statement: 'A stopped VM gets them whenever it is found stopped',
     proof: changed(
-      'until it was Ready once; after that it is started, and nothing of its config is written',
+      'until it was Ready once; after that it is started as it is, and only a lost seed is put right before',
       'design §5',
       testsIn(
         'test/workflows/repair.test.ts',
         'gives seed and config again to a stopped VM that was never Ready',
         'starts a stopped VM without writing its config, and is not Ready meanwhile',
+        'restores a lost seed before the start',
       ),
     ),
   },
