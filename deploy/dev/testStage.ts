@@ -74,7 +74,7 @@ export async function runTestStage(
   const stream = run({
     cwd: checkout,
     files: files.map((file) => join(checkout, file)),
-    concurrency: stage.parallel,
+    concurrency: stage.atOnce,
     isolation: 'process',
     timeout: stage.timeoutMs,
     signal,
