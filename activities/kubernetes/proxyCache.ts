@@ -7,12 +7,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Proxy } from '../../api/proxy.ts';
 import type { KubernetesClient } from './client.ts';
-import { networkText, refused } from './failure.ts';
+import { networkText } from './failure.ts';
 import { allProxiesPath } from './kubernetesRecords.ts';
-import { listAttempt, listProxies, proxyPageSize } from './proxyList.ts';
+import { listProxies, newestVersion, proxyPageSize } from './proxyList.ts';
 import type { ProxyHandlers } from './proxyStore.ts';
 import { isOlder, ProxyStore } from './proxyStore.ts';
 import { linesOf, parseWatchEvent, WatchEnded } from './watchEvents.ts';
+import { refusedWatch, WatchUseless } from './watchRefusal.ts';
 
 export interface CachePace {
   /** Objects per page of a list. */
@@ -47,14 +48,6 @@ export interface ProxyCacheOptions {
   pace?: Partial<CachePace>;
 }
 
-/** A watch that ended before it was of any use: closed right after it was opened, or with nothing told. */
-class WatchUseless extends Error {
-  constructor(text: string) {
-    super(text);
-    this.name = 'WatchUseless';
-  }
-}
-
 /** So many useless watches in a row, and the list is taken each time: what watches do not tell, lists do. */
 const uselessWatches = 3;
 
@@ -74,6 +67,8 @@ export class ProxyCache {
   #useless = 0;
   /** The watch of this cycle told something. */
   #delivered = false;
+  /** The last watch ended by itself: is the version it got to still one? */
+  #doubtful = false;
   #lastProblem = '';
   #lastListProblem = '';
 
@@ -129,17 +124,33 @@ export class ProxyCache {
   /** List if due, then one watch until it ends. Returns what went wrong, `null` for a normal end. */
   async #cycle(): Promise<unknown> {
     try {
+      await this.#checkVersion();
       await this.#listIfDue();
       await this.#watchOnce();
       this.#useless = 0;
       return null;
     } catch (error) {
+      this.#doubtful = true;
       // 410: our version is too old. 404: the kind went away, and with it all versions.
       if (error instanceof WatchEnded && error.expired) this.#resourceVersion = null;
       const useless = error instanceof WatchUseless && !this.#delivered;
       this.#useless = useless ? this.#useless + 1 : 0;
       return error;
     }
+  }
+
+  /**
+   * A watch from a version that an API server has not reached yet is opened, and tells nothing until it has, no bookmark
+   * either (tried on 1.35). That happens when its store was set back, which ends watches: so one that ended by itself is
+   * not believed to go on before one small request has told that the version is not ahead.
+   */
+  async #checkVersion(): Promise<void> {
+    if (this.#resourceVersion === null || !this.#doubtful) return;
+    const newest = await newestVersion(this.#client);
+    this.#doubtful = false;
+    if (!isOlder(newest, this.#resourceVersion)) return;
+    this.#sayWentBack(this.#resourceVersion, newest);
+    this.#resourceVersion = null;
   }
 
   /** A list that fails does not keep from watching on, as long as there is a version to go on from. */
@@ -163,10 +174,11 @@ export class ProxyCache {
     const { objects, resourceVersion } = await listProxies(this.#client, this.#pace.pageSize);
     const before = this.#resourceVersion;
     if (before !== null && isOlder(resourceVersion, before)) {
-      this.#log.warn({ before, resourceVersion }, 'kubernetes went back to an older state');
+      this.#sayWentBack(before, resourceVersion);
     }
     this.#store.replace(objects);
     this.#resourceVersion = resourceVersion;
+    this.#doubtful = false;
     // Spread, so that replicas started together do not list together for ever.
     this.#nextListMs = nowMs() + this.#pace.fullListMs * (0.9 + Math.random() / 5);
     this.#lastListProblem = '';
@@ -206,6 +218,7 @@ export class ProxyCache {
         idle.refresh();
         this.#take(line);
       }
+      this.#doubtful = true;
     } catch (error) {
       if (!signal.aborted || !opened) throw error;
     } finally {
@@ -237,6 +250,10 @@ export class ProxyCache {
     this.#log.info({}, 'proxy watch is back');
   }
 
+  #sayWentBack(before: string, resourceVersion: string): void {
+    this.#log.warn({ before, resourceVersion }, 'kubernetes went back to an older state');
+  }
+
   /** Once per kind of problem, not once per attempt. */
   #report(problem: unknown): void {
     const text = networkText(problem);
@@ -255,26 +272,4 @@ export class ProxyCache {
 /** Monotonic: a clock that is set back must not put the next list off by as much. */
 function nowMs(): number {
   return performance.now();
-}
-
-/** Answers of an API server that has no watch for us: asked again they are the same. */
-function isForGood(status: number): boolean {
-  return status >= 400 && status < 500 && status !== 401 && status !== 408 && status !== 429;
-}
-
-async function refusedWatch(status: number, chunks: AsyncIterable<Uint8Array>): Promise<Error> {
-  let body = '';
-  for await (const line of linesOf(chunks)) body += line;
-  if (status === 410 || status === 404) return new WatchEnded(410, `HTTP ${status}`);
-  const attempt = { ...listAttempt, object: `${listAttempt.object} (watch)` };
-  const error = refused(attempt, { status, body: bodyOf(body) });
-  return isForGood(status) ? new WatchUseless(error.message) : error;
-}
-
-function bodyOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

@@ -1,7 +1,8 @@
 /** A real etcd and kube-apiserver for tests about objects: nothing else runs, so nothing but the API server judges. */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { kubectlFor, type Kubectl } from '../../../deploy/dev/kubectl.ts';
 import {
   apiserverSpec,
@@ -18,6 +19,12 @@ export interface ApiServer {
   kubectl: Kubectl;
   /** Address, certificate, tokens and kubeconfigs of the users the manifests know. */
   files: KubernetesFiles;
+  /** Throws the history of the store away, up to now: versions before it have expired. */
+  compact(): Promise<void>;
+  /** Ends the API server and starts it again. */
+  restart(): Promise<void>;
+  /** Keeps a copy of the store, and returns what sets the store back to it; both processes are started again. */
+  keepStore(): Promise<() => Promise<void>>;
   stop(): Promise<void>;
 }
 
@@ -42,20 +49,58 @@ export async function startApiServer(): Promise<ApiServer> {
     env: process.env,
   };
   const files = writeKubernetesFiles(plan);
-  const processes = [etcdSpec(plan), apiserverSpec(plan, files)].map((spec) =>
-    managedProcess(spec, folders, () => undefined),
-  );
+  const store = managedProcess(etcdSpec(plan), folders, () => undefined);
+  const server = managedProcess(apiserverSpec(plan, files), folders, () => undefined);
+  const processes = [store, server];
+  const never = new AbortController().signal;
+  /** Does something to the store while nothing uses it. */
+  const withoutProcesses = async (change: () => void): Promise<void> => {
+    for (const child of processes.toReversed()) await child.stop();
+    change();
+    for (const child of processes) await child.start(never);
+  };
   const stop = async (): Promise<void> => {
     for (const child of processes.toReversed()) await child.stop();
     for (const port of ports) port.release();
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    for (const child of processes) await child.start(new AbortController().signal);
+    for (const child of processes) await child.start(never);
   } catch (error) {
     await stop();
     throw error;
   }
   const program = (await findTool('kubectl')).path;
-  return { kubectl: kubectlFor(program, files.kubeconfigs.admin, folder), files, stop };
+  const [data, copy] = [join(plan.folder, 'etcd'), join(folder, 'etcd-copy')];
+  return {
+    kubectl: kubectlFor(program, files.kubeconfigs.admin, folder),
+    files,
+    compact: () => compact(`http://127.0.0.1:${etcd.port}`),
+    restart: async () => {
+      await server.stop();
+      await server.start(never);
+    },
+    keepStore: async () => {
+      await withoutProcesses(() => cpSync(data, copy, { recursive: true }));
+      return () =>
+        withoutProcesses(() => {
+          rmSync(data, { recursive: true });
+          cpSync(copy, data, { recursive: true });
+        });
+    },
+    stop,
+  };
+}
+
+const rangeSchema = z.object({ header: z.object({ revision: z.string() }) });
+
+/** By etcd's own gateway: keys are base64, numbers text. */
+async function compact(etcdUrl: string): Promise<void> {
+  const ask = async (path: string, body: object): Promise<unknown> => {
+    const answer = await fetch(`${etcdUrl}${path}`, { method: 'POST', body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`etcd answered ${path} with ${answer.status}`);
+    return await answer.json();
+  };
+  const { header } = rangeSchema.parse(await ask('/v3/kv/range', { key: 'AA==' }));
+  await ask('/v3/kv/compaction', { revision: header.revision, physical: true });
 }
