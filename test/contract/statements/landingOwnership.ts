@@ -131,6 +131,24 @@ export const aboutOwnership: readonly Statement[] = [
   {
     line: 309,
     to: 310,
+    statement: 'Two VMs of our name hold up a deletion, whichever of them is ours',
+    proof: changed(
+      'it removes the one that this run recorded before its clone and leaves the copy, with an Event; where no record tells them apart it waits',
+      'design §3, deliberate changes',
+      testsIn(
+        'test/workflows/copies.test.ts',
+        'stays when its Proxy is deleted, and an Event says so',
+        'and its original both stay when no record tells them apart, until a person has removed one',
+      ),
+      testsIn(
+        'test/steps/census.test.ts',
+        'keeps a backup that was restored beside its original, and the original: nobody can tell which is ours',
+      ),
+    ),
+  },
+  {
+    line: 309,
+    to: 310,
     statement: 'A VM of our name counts wherever it is',
     proof: changed(
       'not at a VMID that was given up as a leftover: the other one is used, and the leftover goes once it is unlocked',
