@@ -1,7 +1,8 @@
 /** Conditions of a Proxy (kstatus: Ready, Reconciling, Stalled; ours: Provisioned, Healthy). Pure. */
 import type { Condition, ConditionStatus, ConditionType } from './contract/proxy.ts';
+import { making, removing } from './progress.ts';
 import type { ProxyState, Trouble } from './state.ts';
-import { addressOf, healthyOf, shownHealth, shownTrouble, shownVm } from './view.ts';
+import { addressOf, healthyOf, isVmGone, shownHealth, shownTrouble, shownVm } from './view.ts';
 
 export function conditionsOf(state: ProxyState): Condition[] {
   return [
@@ -53,6 +54,7 @@ function readyCondition(state: ProxyState): Condition {
 }
 
 function provisionedCondition(state: ProxyState): Condition {
+  if (isVmGone(state)) return condition('Provisioned', 'False', 'Deleting', 'the VM is gone');
   if (addressOf(state) !== null) {
     const moved = messageOfMove(state);
     if (moved !== null) return condition('Provisioned', 'True', 'PlacementDiffers', moved);
@@ -97,6 +99,7 @@ function cloudInitCondition({ deleting, desired }: ProxyState): Condition[] {
 }
 
 function healthyCondition(state: ProxyState): Condition {
+  if (state.deleting) return condition('Healthy', 'Unknown', 'Deleting', 'not probed any more');
   const health = shownHealth(state);
   if (!health) return condition('Healthy', 'Unknown', 'AwaitingProbe', 'not probed yet');
   return condition('Healthy', health.healthy ? 'True' : 'False', health.reason, health.message);
@@ -110,7 +113,7 @@ function reconcilingCondition(state: ProxyState): Condition {
     }
     return trouble
       ? condition('Reconciling', 'True', trouble.reason, describe(trouble))
-      : condition('Reconciling', 'True', 'Deleting', 'the VM is being removed');
+      : condition('Reconciling', 'True', 'Deleting', removing(state.removals[0]));
   }
   if (state.desired?.paused) {
     return condition('Reconciling', 'False', 'Paused', messageOfPause(state));
@@ -119,7 +122,9 @@ function reconcilingCondition(state: ProxyState): Condition {
     return condition('Reconciling', 'False', 'Stalled', 'see the condition Stalled');
   if (trouble) return condition('Reconciling', 'True', trouble.reason, describe(trouble));
   if (state.next || (!state.serving && addressOf(state) === null)) {
-    return condition('Reconciling', 'True', 'Provisioning', 'a VM is being made');
+    const first = addressOf(state) === null ? state.next : null;
+    const message = first ? making(first) : 'a VM is being made';
+    return condition('Reconciling', 'True', 'Provisioning', message);
   }
   if (state.removals.length > 0) {
     return condition('Reconciling', 'True', 'Removing', 'an earlier VM is being removed');
@@ -147,7 +152,7 @@ function stalledCondition(state: ProxyState): Condition {
       'the new VM did not become Ready within 15 minutes; the old one serves on',
     );
   }
-  return condition('Stalled', 'False', 'Progressing', '');
+  return condition('Stalled', 'False', 'Progressing', 'nothing is in the way for good');
 }
 
 /** What a pause means for a Proxy as it stands. */
@@ -167,6 +172,11 @@ export function describe(trouble: Trouble): string {
 export function describeWithoutRemedy(trouble: Trouble): string {
   const { message, step, attempt, sinceMs } = trouble;
   return `${message} (${step}, attempt ${attempt}, since ${timeOf(sinceMs)})`;
+}
+
+/** Message and remedy, without what differs from one time to the next: trouble that comes back is the same Event, counted. */
+export function sentenceOf({ message, remedy }: Trouble): string {
+  return remedy ? `${message}; ${remedy}` : message;
 }
 
 /** Epoch ms as people read it: ISO 8601 to the second. */

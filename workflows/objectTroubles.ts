@@ -1,5 +1,5 @@
 /** Troubles that the object itself shows, before any step of a provider was tried. Pure changes of state. */
-import { describe } from './conditions.ts';
+import { sentenceOf } from './conditions.ts';
 import type { StepFailure } from './failures.ts';
 import { addEvent, type ProxyState } from './state.ts';
 import { nextTrouble } from './trouble.ts';
@@ -25,7 +25,7 @@ export function noteCloudInit(state: ProxyState): void {
   const before = state.trouble;
   const trouble = nextTrouble(before, 'claimProxy', failure, Date.now(), false);
   if (before?.reason !== trouble.reason) {
-    addEvent(state, 'Warning', trouble.reason, 'claimProxy', describe(trouble));
+    addEvent(state, 'Warning', trouble.reason, 'claimProxy', sentenceOf(trouble));
   }
   state.trouble = trouble;
 }
@@ -44,7 +44,7 @@ export function noteProvider(state: ProxyState): void {
     facts: { reason: 'ProviderUnknown', scope: 'provider', retryAfterMs: 0 },
   };
   state.trouble = nextTrouble(null, 'resolvePlacement', failure, Date.now(), false);
-  addEvent(state, 'Warning', 'ProviderUnknown', 'resolvePlacement', describe(state.trouble));
+  addEvent(state, 'Warning', 'ProviderUnknown', 'resolvePlacement', sentenceOf(state.trouble));
 }
 
 /** «Nobody took the step» with the reason where it is known: a name that no config has. */

@@ -21,7 +21,7 @@ import {
 import { createLife, StepFailed, type Life } from './life.ts';
 import { carryOut, leftBehind } from './moves.ts';
 import { moveKey, nextMove, type Move } from './nextMove.ts';
-import { describe, timeOf } from './conditions.ts';
+import { describe, sentenceOf, timeOf } from './conditions.ts';
 import { addEvent, initialState, type ProxyState } from './state.ts';
 import { messageOf, phaseOf } from './status.ts';
 import { nextTrouble } from './trouble.ts';
@@ -163,7 +163,7 @@ function noteTrouble(
   const before = removal ? removal.trouble : state[slot];
   const trouble = nextTrouble(before, step, failure, Date.now(), slot !== 'trouble', subject);
   if (failure.kind === 'failed' && before?.reason !== trouble.reason) {
-    addEvent(state, 'Warning', trouble.reason, step, describe(trouble));
+    addEvent(state, 'Warning', trouble.reason, step, sentenceOf(trouble));
   }
   if (removal) removal.trouble = trouble;
   else state[slot] = trouble;

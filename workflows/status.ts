@@ -1,9 +1,10 @@
 /** The status of a Proxy as a function of its workflow's state: the only place where phases are decided. */
 import { proxyWorkflowId } from './contract/messages.ts';
-import type { Phase, ProxyStatus, Replacement, VmRecord } from './contract/proxy.ts';
+import type { Phase, ProxyStatus, Replacement } from './contract/proxy.ts';
 import { conditionsOf, messageOfConflict, messageOfPause } from './conditions.ts';
-import type { ProxyState, Removal } from './state.ts';
-import { addressOf, healthyOf, shownHealth, shownTrouble, shownVm } from './view.ts';
+import { making, removing } from './progress.ts';
+import type { ProxyState } from './state.ts';
+import { addressOf, healthyOf, isVmGone, shownHealth, shownTrouble, shownVm } from './view.ts';
 
 export function phaseOf(state: ProxyState): Phase {
   if (state.deleting) return 'Deleting';
@@ -24,7 +25,7 @@ export function statusOf(state: ProxyState): ProxyStatus {
     providerID: vm ? `vms/${vm.vmid}/${vm.name}` : null,
     vmid: vm?.vmid ?? null,
     node: vm?.node ?? null,
-    power: vm?.power ?? null,
+    power: isVmGone(state) ? null : (vm?.power ?? null),
     vmName: vm?.name ?? null,
     workflowID: proxyWorkflowId(state.ref.uid),
     specHash: vm?.specHash ?? null,
@@ -62,22 +63,4 @@ export function messageOf(state: ProxyState): string {
   if (addressOf(state) !== null)
     return health ? '' : 'waiting for the first probe through the proxy';
   return state.next ? making(state.next) : '';
-}
-
-/** The waits of a line that last: the clone, and the first boot. */
-function making({ vmid, node, templateVmid, cloneUpid, startedAtMs }: VmRecord): string {
-  const vm = `VM ${vmid} on ${node}`;
-  if (cloneUpid !== null) return `cloning template ${templateVmid} to ${vm} (task ${cloneUpid})`;
-  if (startedAtMs === null) return `making ${vm}`;
-  return `${vm} has started, waiting for its guest agent to tell the address`;
-}
-
-function removing(removal: Removal | undefined): string {
-  if (!removal) return 'deleting';
-  const { vm, destroyed, drainUntilMs } = removal;
-  const name = `VM ${vm.vmid} on ${vm.node}`;
-  if (destroyed) return `${name} is gone, deleting its seed`;
-  const fate = removal.purpose === 'retain' ? 'marked as retained' : 'stopped and destroyed';
-  if (drainUntilMs === null) return `${name} is being ${fate}`;
-  return `${name} drains until ${new Date(drainUntilMs).toISOString()}, then it is ${fate}`;
 }

@@ -7,6 +7,11 @@ export function shownVm(state: ProxyState): VmRecord | null {
   return state.serving ?? state.next ?? (state.deleting ? (state.removals[0]?.vm ?? null) : null);
 }
 
+/** Of a Proxy under deletion: its VM is proven gone, only the seed is left. */
+export function isVmGone({ deleting, serving, next, removals }: ProxyState): boolean {
+  return deleting && !serving && !next && removals[0]?.destroyed === true;
+}
+
 /** What is in the way of what the user wants now, or null. */
 export function shownTrouble(state: ProxyState): Trouble | null {
   const { trouble, repairTrouble, removalTrouble, markTrouble, removals, deleting } = state;

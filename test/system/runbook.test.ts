@@ -67,7 +67,7 @@ onOneStack('the runbook', setting, (story) => {
     assert.match(text, /"?phase"?: ?"?Ready/);
     const waited = await type(
       stack,
-      linesUnder('Wait in a script', '=Ready', '.phase', 'Reconciling', 'events'),
+      linesUnder('Wait in a script', 'condition=Ready', '.phase', 'Reconciling', 'events'),
       words,
     );
     assert.equal(waited.match(/condition met/g)?.length, 3, waited);
@@ -124,7 +124,7 @@ onOneStack('the runbook', setting, (story) => {
         );
       });
       const table = await type(stack, linesUnder(blocked, 'custom-columns'));
-      assert.match(table, /blocked-a .*Permission check failed.*since 20.*pveum/);
+      assert.match(table, /blocked-a .*Permission check failed.*pveum.*since 20/);
       for (const part of ['STARTS_WITH', 'ProxyNode', 'ProxyVmid', 'count'])
         await type(stack, linesUnder(blocked, part));
       const [id = ''] = ids;

@@ -59,7 +59,7 @@ export async function runLines(
     script = script.replaceAll(word, value);
   const [left] = /<[a-z]+>/.exec(script) ?? [];
   if (left !== undefined) throw new Error(`nothing stands for ${left} in ${script}`);
-  const { code, stdout, stderr } = await runCommand('bash', ['-eu', '-c', script], {
+  const { code, stdout, stderr } = await runCommand('bash', ['--norc', '-eu', '-c', script], {
     cwd: checkout,
     env: await environment(stack),
     timeoutMs: commandMs,
