@@ -13,11 +13,9 @@ import {
   onlyVmOf,
   proxyManifest,
   readProxy,
-  readyMs,
   seedsOf,
   untilProxy,
   untilReady,
-  userDataOf,
   vmsOf,
 } from './support/proxies.ts';
 import type { SystemStack } from './support/stack.ts';
@@ -30,39 +28,9 @@ const setting = {
   },
   concurrency: 6,
 } as const;
-const second = '#cloud-config\n# the second\n';
 const nowhere = { zone: 'pv1-1', machineType: 'small', image: 'debian-99' };
 
 onOneStack('a Proxy whose spec or fate changes', setting, (story) => {
-  story('CreateFirst: clients always find an address while the VM is replaced', async (stack) => {
-    const name = 'create-first';
-    const labels = { pool: name };
-    await stack.apply(proxyManifest(name, managedSpec(), { labels }));
-    const before = await untilReady(stack, name);
-    const listings = watchDiscovery(stack, `?selector=pool=${name}`);
-    const shown = 'jsonpath={.status.phase} {.status.ip}{"\\n"}';
-    const watch = stack.watch('get', 'px', '--selector', `pool=${name}`, '-o', shown);
-    await stack.apply(proxyManifest(name, managedSpec({ cloudInit: second }), { labels }));
-    const after = await untilProxy(stack, name, 'serve from the new VM alone', async (proxy) => {
-      assert.notEqual(proxy.status.vmid, before.status.vmid);
-      assert.equal(proxy.status.phase, 'Ready');
-      assert.equal((await onlyVmOf(stack, proxy)).vmid, proxy.status.vmid);
-      assert.deepEqual(await userDataOf(stack, proxy), [second]);
-    });
-    const [old, fresh] = [before.status.ip, after.status.ip];
-    assert.deepEqual(await listings.stop(), [`${old}:3128`, `${fresh}:3128`]);
-    await watch.stop();
-    const served = watch.lines().filter((line, index, all) => line !== all[index - 1]);
-    assert.deepEqual(served, [`Ready ${old}`, `Ready ${fresh}`], 'every version of the object');
-    assert.equal(after.status.specHash, after.status.desiredSpecHash);
-    assert.notEqual(after.status.specHash, before.status.specHash);
-    assert.equal(after.status.observedGeneration, 2);
-    assert.deepEqual(await seedsOf(stack, after), [`pv1-1 ${after.status.vmName}-seed.iso`]);
-    const removed = (await eventsOf(stack, after)).find(({ reason }) => reason === 'VmRemoved');
-    assert.match(removed?.message ?? '', new RegExp(`VM ${before.status.vmid} `));
-    await remove(stack, after);
-  });
-
   for (const replaceStrategy of ['CreateFirst', 'DeleteFirst']) {
     story(`${replaceStrategy}: a VM that cannot be replaced serves on`, async (stack) => {
       const name = `irreplaceable-${replaceStrategy.toLowerCase()}`;
@@ -165,27 +133,6 @@ onOneStack('a Proxy whose spec or fate changes', setting, (story) => {
 async function remove(stack: SystemStack, proxy: Proxy): Promise<void> {
   await stack.kubectl('delete', 'px', proxy.metadata.name);
   await expectNothingLeft(stack, proxy);
-}
-
-/** Asks discovery again and again; `stop` returns what it listed, each answer once: an empty one as ''. */
-function watchDiscovery(stack: SystemStack, query: string): { stop(): Promise<string[]> } {
-  const seen: string[] = [];
-  let ended = false;
-  const look = async (): Promise<boolean> => {
-    const addresses = (await discover(stack, query)).map(({ address }) => address).join(' ');
-    if (addresses !== seen.at(-1)) seen.push(addresses);
-    return ended;
-  };
-  const watching = eventually(look, readyMs);
-  // A failure is thrown by `stop`; until then nobody waits for it.
-  watching.catch(() => undefined);
-  return {
-    stop: async () => {
-      ended = true;
-      await watching;
-      return seen;
-    },
-  };
 }
 
 async function clonesTo(

@@ -1,8 +1,8 @@
 /** From `kubectl apply` to Ready and back to nothing, on real servers: what a user sees, and what stands on the cluster. */
 import assert from 'node:assert/strict';
-import { ProxyAgent, request } from 'undici';
 import type { Proxy } from '../../api/proxy.ts';
 import { TestProxy } from '../support/testProxy.ts';
+import { expectPage } from './support/client.ts';
 import { simulatedVms } from './support/cluster.ts';
 import { withSettings } from './support/config.ts';
 import {
@@ -23,9 +23,11 @@ import {
   untilReady,
   userDataOf,
   vmsOf,
+  watchVersions,
 } from './support/proxies.ts';
 import type { SystemStack } from './support/stack.ts';
 import { onOneStack } from './support/suite.ts';
+import { cells, expectColumns } from './support/windows.ts';
 
 /** Everything that a rendering on the way would change: line ends, tabs, blanks at the end, characters of 2 to 4 bytes. */
 const awkward =
@@ -45,15 +47,7 @@ const setting = {
 onOneStack('a Proxy from kubectl apply to Ready and back to nothing', setting, (story) => {
   story('a Managed Proxy serves, shows what it is, and leaves nothing behind', async (stack) => {
     const name = 'whole-story';
-    const phase = 'jsonpath={.status.phase}{"\\n"}';
-    const watch = stack.watch(
-      'get',
-      'px',
-      '--field-selector',
-      `metadata.name=${name}`,
-      '-o',
-      phase,
-    );
+    const watch = watchVersions(stack, name, '{.status.phase}');
     const spec = managedSpec({
       placement: { zone: 'pv1-2', machineType: 'medium', image: 'debian-13' },
       cloudInit: awkward,
@@ -66,12 +60,12 @@ onOneStack('a Proxy from kubectl apply to Ready and back to nothing', setting, (
     const proxy = await readProxy(stack, name);
 
     await expectColumns(stack, proxy);
+    assert.equal((await cells(stack, name)).length, 7);
     await expectVm(stack, proxy);
     assert.deepEqual(await userDataOf(stack, proxy), [awkward]);
     assert.deepEqual(await seedsOf(stack, proxy), [`pv1-2 ${proxy.status.vmName}-seed.iso`]);
     await expectDiscovered(stack, proxy);
-    const page = await fetchThrough(stack, `${proxy.status.ip}:3128`);
-    assert.deepEqual(page, { status: 200, text: stack.pages.sentence });
+    await expectPage(stack, `${proxy.status.ip}:3128`);
 
     await stack.kubectl('delete', 'px', name, '--wait=false');
     await untilUndiscovered(stack, name);
@@ -84,10 +78,7 @@ onOneStack('a Proxy from kubectl apply to Ready and back to nothing', setting, (
       'Normal Deleting',
       'Normal VmRemoved',
     ]);
-    await watch.stop();
-    const phases = watch
-      .lines()
-      .filter((line, index, all) => line !== '' && line !== all[index - 1]);
+    const phases = await watch.stop();
     assert.deepEqual(phases, ['Pending', 'Provisioning', 'Running', 'Ready', 'Deleting']);
   });
 
@@ -173,41 +164,10 @@ onOneStack('a Proxy from kubectl apply to Ready and back to nothing', setting, (
   });
 });
 
-async function fetchThrough(
-  { pages }: SystemStack,
-  address: string,
-): Promise<{ status: number; text: string }> {
-  const proxy = new ProxyAgent({ uri: `http://${address}`, proxyTunnel: false });
-  try {
-    const { statusCode, body } = await request(pages.pageUrl, { dispatcher: proxy });
-    return { status: statusCode, text: (await body.text()).trim() };
-  } finally {
-    await proxy.close();
-  }
-}
-
 async function untilUndiscovered(stack: SystemStack, name: string): Promise<void> {
   await until(stack, `discovery should drop ${name}`, async () => {
     return !(await discover(stack)).some((endpoint) => endpoint.name === name);
   });
-}
-
-/** The cells of `kubectl get px`, cut by the header: an empty cell is only blanks. */
-async function cells(stack: SystemStack, ...args: string[]): Promise<string[]> {
-  const [header = '', row = ''] = (await stack.kubectl('get', 'px', ...args)).split('\n');
-  const starts = [...header.matchAll(/\S+ */g)].map((match) => match.index);
-  return starts.map((start, index) => row.slice(start, starts[index + 1]).trim());
-}
-
-async function expectColumns(stack: SystemStack, { metadata, status }: Proxy): Promise<void> {
-  const { name } = metadata;
-  const wide = await cells(stack, name, '-o', 'wide');
-  const [age = ''] = wide.splice(6, 1);
-  assert.match(age, /^\d+s$/);
-  const narrow = [name, 'Managed', 'proxmox-local', 'Ready', status.ip, 'True'];
-  const { node, vmid, workflowID, message } = status;
-  assert.deepEqual(wide, [...narrow, node, String(vmid), workflowID, message]);
-  assert.equal((await cells(stack, name)).length, 7);
 }
 
 async function expectVm(stack: SystemStack, proxy: Proxy): Promise<void> {

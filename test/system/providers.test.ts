@@ -1,10 +1,10 @@
 /** Health of providers as `kubectl`, metrics, Temporal and the Proxies see it, and providers that come and go. */
 import assert from 'node:assert/strict';
-import { request } from 'undici';
 import { providerHealthStatusSchema, type ProviderTarget } from '../../api/providerHealth.ts';
 import { providerWorkflowId } from '../../workflows/contract/messages.ts';
 import { z } from 'zod';
 import { edited, editConfig } from './support/config.ts';
+import { targetsUp, untilShown } from './support/health.ts';
 import { managedSpec, proxyManifest, until, untilProxy, untilReady } from './support/proxies.ts';
 import type { SystemStack } from './support/stack.ts';
 import { onOneStack } from './support/suite.ts';
@@ -30,7 +30,7 @@ onOneStack('providers are checked', setting, (story) => {
       assert.equal(details['tokenID'], 'proxy-operator@pve!operator');
       assert.ok(lastChecked !== null && latencyMs !== null);
     }
-    assert.deepEqual(await series(stack, home), ['pv1-1 1', 'pv1-2 1']);
+    assert.deepEqual(await targetsUp(stack, home), ['pv1-1 1', 'pv1-2 1']);
     const [run] = await stack.workflows(`WorkflowId = "${providerWorkflowId(home)}"`);
     assert.equal(run?.status, 'RUNNING');
   });
@@ -41,7 +41,7 @@ onOneStack('providers are checked', setting, (story) => {
     const [up, down] = await targetsOf(stack, home);
     assert.equal(up?.ready, true);
     assert.match(down?.message ?? '', /595.*is node pv1-2 up/);
-    assert.deepEqual(await series(stack, home), ['pv1-1 1', 'pv1-2 0']);
+    assert.deepEqual(await targetsUp(stack, home), ['pv1-1 1', 'pv1-2 0']);
     const placement = { zone: 'pv1-2', machineType: 'small', image: 'debian-13' };
     await stack.apply(proxyManifest('waits-for-node', managedSpec({ placement })));
     await untilProxy(stack, 'waits-for-node', 'miss its node', ({ status }) =>
@@ -49,7 +49,7 @@ onOneStack('providers are checked', setting, (story) => {
     );
     await stack.simulator.admin('POST', '/nodes/pv1-2', { state: 'up' });
     await untilShown(stack, home, 'proxmox 2/2 Reachable');
-    assert.deepEqual(await series(stack, home), ['pv1-1 1', 'pv1-2 1']);
+    assert.deepEqual(await targetsUp(stack, home), ['pv1-1 1', 'pv1-2 1']);
     const [, back] = await targetsOf(stack, home);
     assert.notEqual(back?.lastTransition, down?.lastTransition);
     await untilReady(stack, 'waits-for-node');
@@ -60,7 +60,7 @@ onOneStack('providers are checked', setting, (story) => {
     await untilShown(stack, home, 'proxmox 0/2 StorageNotFound');
     editConfig(stack, edit({ isoStorage: 'proxy-seeds', ...nodes('pv1-2') }));
     await untilShown(stack, home, 'proxmox 1/1 Reachable');
-    assert.deepEqual(await series(stack, home), ['pv1-2 1']);
+    assert.deepEqual(await targetsUp(stack, home), ['pv1-2 1']);
     editConfig(stack, edit(nodes('pv1-1', 'pv1-2')));
     await untilShown(stack, home, 'proxmox 2/2 Reachable');
   });
@@ -103,39 +103,10 @@ onOneStack('providers are checked', setting, (story) => {
   );
 });
 
-/** «TYPE READY REASON» of `kubectl get ph`. */
-async function untilShown(
-  stack: SystemStack,
-  provider: string,
-  columns: string,
-  withinMs?: number,
-): Promise<void> {
-  let shown = '';
-  await until(
-    stack,
-    `${provider} should show ${columns}`,
-    async () => {
-      shown = await stack.kubectl('get', 'ph', provider, '--no-headers');
-      assert.equal(shown.trim().split(/\s+/).slice(1, 4).join(' '), columns);
-    },
-    withinMs,
-  );
-}
-
 async function targetsOf(stack: SystemStack, provider: string): Promise<ProviderTarget[]> {
   const text = await stack.kubectl('get', 'ph', provider, '-o', 'json');
   const { status } = z.object({ status: providerHealthStatusSchema }).parse(JSON.parse(text));
   return status.targets;
-}
-
-/** «target value» of the gauge of a provider. */
-async function series({ ports }: SystemStack, provider: string): Promise<string[]> {
-  const { body } = await request(`http://127.0.0.1:${ports.workerMetrics}/metrics`);
-  const line = new RegExp(
-    `^proxy_operator_provider_target_up\\{provider="${provider}",target="([^"]+)"\\} (\\d)$`,
-    'gm',
-  );
-  return [...(await body.text()).matchAll(line)].map(([, target, value]) => `${target} ${value}`);
 }
 
 function edit(settings: Record<string, unknown>): (text: string) => string {

@@ -10,11 +10,12 @@ import {
   kubernetesTexts,
   logTexts,
   metricsTexts,
-  startCollector,
+  simulatorToken,
   temporalTexts,
   type Written,
 } from './support/canaries.ts';
 import { pushFault } from './support/cluster.ts';
+import { startCollector } from './support/collector.ts';
 import { edited } from './support/config.ts';
 import {
   conditionOf,
@@ -50,8 +51,6 @@ const planted = {
   pastedToken: 'canary-of-a-token-in-the-config',
   brokenCa: 'Y2FuYXJ5LW9mLWEtYnJva2VuLUNBLWZpbGUtd2l0aC1hLW1hcms',
 };
-/** Secret of the operator's token in the fixture `local.yaml`. */
-const firstToken = '00000000-0000-4000-8000-000000000001';
 const withCanaries = await withProviders(far.port);
 const setting = {
   stack: {
@@ -123,7 +122,7 @@ function secretsOf(stack: SystemStack): Record<string, string> {
   );
   const { controller, worker } = stack.kubernetes.tokens;
   return {
-    token: firstToken,
+    token: simulatorToken,
     secondToken: secondToken.line.slice(-36),
     malformedToken: malformedToken.slice(-36),
     kubernetesTokenOfController: controller,
@@ -147,7 +146,7 @@ async function plant(stack: SystemStack): Promise<void> {
     });
   };
   // An answer of Proxmox that repeats the token it was asked with.
-  const reason = `no access with ${firstToken}`;
+  const reason = `no access with ${simulatorToken}`;
   await pushFault(stack.simulator, {
     method: 'POST',
     path: '/status/start$',

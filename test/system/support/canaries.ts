@@ -1,7 +1,5 @@
 /** Secrets planted for a run, and everything the run wrote where none of them may be. */
 import { readFileSync, readdirSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { z } from 'zod';
@@ -14,6 +12,9 @@ export interface Written {
   place: string;
   text: string;
 }
+
+/** Secret of the operator's token in the fixture `local.yaml`. */
+export const simulatorToken = '00000000-0000-4000-8000-000000000001';
 
 /** Places in which one of the secrets stands, as it is or in base64. */
 export function findSecrets(
@@ -40,33 +41,6 @@ function base64Forms(secret: string): string[] {
 /** Lines of a certificate that are its own. */
 export function certificateLines(pem: string): string[] {
   return pem.split('\n').filter((line) => /^[A-Za-z0-9+/=]{60,}$/.test(line));
-}
-
-/** Receives what OpenTelemetry exports, until closed. */
-export async function startCollector(): Promise<{
-  url: string;
-  received(): Written;
-  close(): void;
-}> {
-  let text = '';
-  const server: Server = createServer((incoming, response) => {
-    incoming.setEncoding('utf8').on('data', (part: string) => (text += part));
-    incoming.on('end', () =>
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{}'),
-    );
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the collector has no port');
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    received: () => ({ place: 'spans', text }),
-    close: () => {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
 }
 
 /** Whatever Temporal keeps or tells of every workflow: history, description, details, query. Needs a worker. */

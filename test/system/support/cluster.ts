@@ -73,6 +73,14 @@ export async function simulatedRequests(simulator: SimulatorAccess): Promise<Sim
   return requests.parse(await simulator.admin('GET', '/requests'));
 }
 
+const proxied = z.array(z.object({ vmid: z.number(), line: z.string() }));
+
+/** VMIDs of the VMs whose proxies were asked for that URL. */
+export async function servedBy(simulator: SimulatorAccess, url: string): Promise<Set<number>> {
+  const seen = proxied.parse(await simulator.admin('GET', '/proxy-requests'));
+  return new Set(seen.filter(({ line }) => line === `GET ${url}`).map(({ vmid }) => vmid));
+}
+
 /** A fault of the simulator (test/simulator/README.md) for the next request that matches. */
 export async function pushFault(
   simulator: SimulatorAccess,

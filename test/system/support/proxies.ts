@@ -139,6 +139,22 @@ export function conditionOf(
   return { status, reason, message };
 }
 
+/** What a template of JSONPath shows of every version of the object from now on; `stop` returns it, each once in a row. */
+export function watchVersions(
+  stack: SystemStack,
+  name: string,
+  jsonPath: string,
+): { stop(): Promise<string[]> } {
+  const field = `--field-selector=metadata.name=${name}`;
+  const watch = stack.watch('get', 'px', field, '-o', `jsonpath=${jsonPath}{"\\n"}`);
+  return {
+    stop: async () => {
+      await watch.stop();
+      return watch.lines().filter((line, index, all) => line !== '' && line !== all[index - 1]);
+    },
+  };
+}
+
 /** VMs whose mark names the Proxy, as they stand in the simulator. */
 export async function vmsOf(stack: SystemStack, { metadata }: Proxy): Promise<SimulatedVm[]> {
   const all = await simulatedVms(stack.simulator);

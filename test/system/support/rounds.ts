@@ -1,12 +1,13 @@
 /** Rounds of the collection of orphans of a stack's provider. */
 import assert from 'node:assert/strict';
 import { ScheduleOverlapPolicy } from '@temporalio/client';
+import { request } from 'undici';
 import { z } from 'zod';
 import type { Proxy } from '../../../api/proxy.ts';
 import { providerHealthStatusSchema, type ProviderHealthStatus } from '../../../api/providerHealth.ts'; // prettier-ignore
 import { collectScheduleId } from '../../../workflows/contract/messages.ts';
 import type { CollectionReport } from '../../../workflows/contract/collection.ts';
-import { findProxy, until } from './proxies.ts';
+import { findProxy, seedsOf, until, vmsOf } from './proxies.ts';
 import type { SystemStack } from './stack.ts';
 
 const provider = 'proxmox-local';
@@ -76,6 +77,24 @@ export async function healthEvents(stack: SystemStack, reason: string): Promise<
   return items
     .filter((event) => event.reason === reason && event.involvedObject.kind === 'ProviderHealth')
     .map(({ message }) => message);
+}
+
+/** Waits until neither a VM nor a seed of it is left. */
+export async function untilCollected(stack: SystemStack, proxy: Proxy): Promise<void> {
+  await until(stack, `${proxy.metadata.name} should be collected`, async () => {
+    assert.deepEqual(await vmsOf(stack, proxy), []);
+    assert.deepEqual(await seedsOf(stack, proxy), []);
+  });
+}
+
+/** `proxy_operator_gc_orphans` of the stack's provider: its value as text. */
+export async function orphansMetric(stack: SystemStack, kind: string): Promise<string | undefined> {
+  const { body } = await request(`http://127.0.0.1:${stack.ports.workerMetrics}/metrics`);
+  const name = `proxy_operator_gc_orphans{provider="${provider}",kind="${kind}"}`;
+  return (await body.text())
+    .split('\n')
+    .find((line) => line.startsWith(name))
+    ?.slice(name.length + 1);
 }
 
 /** What the run of a Proxy that is gone ended with. */

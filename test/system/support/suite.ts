@@ -53,6 +53,19 @@ export function onOneStack(
   });
 }
 
+/** Stories that go on where the one before ended: after one that failed none is told. */
+export function inOrder(story: Story): Story {
+  let broken = false;
+  return (title, run) => {
+    story(title, async (stack) => {
+      if (broken) throw new Error('an earlier chapter failed');
+      broken = true;
+      await run(stack);
+      broken = false;
+    });
+  };
+}
+
 function endsOfLogs(stack: SystemStack): string {
   return (['worker', 'controller'] as const)
     .map((name) => `The end of ${name}.log:\n${endOfLog(stack, name)}`)
