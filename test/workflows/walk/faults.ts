@@ -24,7 +24,7 @@ const ofTasks: readonly FaultAction[] = [
   { kind: 'task', vanish: true },
   { kind: 'task', warnings: 1 },
   // Nobody waits any more when it is carried out.
-  { kind: 'slow', seconds: 120 },
+  { kind: 'slow', seconds: 220 },
 ];
 
 const methods = ['GET', 'POST', 'PUT', 'DELETE', 'POST', 'DELETE'] as const;
