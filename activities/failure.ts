@@ -12,12 +12,14 @@ export function toFailure(error: unknown, cancelled: boolean): Error {
   if (error instanceof CancelledFailure) return error;
   if (cancelled) return new CancelledFailure('the step was cancelled');
   if (error instanceof NotYet) {
-    return ApplicationFailure.create({
-      message: error.message,
-      type: 'NotYet',
-      category: ApplicationFailureCategory.BENIGN,
-      nextRetryDelay: error.retryAfterMs,
-    });
+    return withoutStack(
+      ApplicationFailure.create({
+        message: error.message,
+        type: 'NotYet',
+        category: ApplicationFailureCategory.BENIGN,
+        nextRetryDelay: error.retryAfterMs,
+      }),
+    );
   }
   if (error instanceof ProviderError) return failure(error.errorClass, error.message, error.facts);
   const facts: FailureFacts = { reason: 'Internal', scope: 'proxy' };
@@ -42,7 +44,11 @@ function failure(type: string, message: string, facts: FailureFacts): Applicatio
     // The step has its own log line; Temporal's warning beside it would say the same twice.
     category: ApplicationFailureCategory.BENIGN,
   });
-  // The stack names files of the operator only and helps nobody who reads the history.
+  return withoutStack(made);
+}
+
+/** The stack names files of the operator only; whoever reads «last failure» of a pending step looks for the sentence. */
+function withoutStack(made: ApplicationFailure): ApplicationFailure {
   made.stack = '';
   return made;
 }

@@ -56,6 +56,7 @@ describe('the error of a step', () => {
     assert.equal(failure.type, 'NotYet');
     assert.equal(failure.nonRetryable, false);
     assert.equal(failure.nextRetryDelay, 5_000);
+    assert.equal(failure.stack, '', 'it is read by people, as last failure of a pending step');
     assert.equal(failure.category, ApplicationFailureCategory.BENIGN);
   });
 
