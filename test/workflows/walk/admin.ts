@@ -148,7 +148,7 @@ export const adminActs: Record<VmKind, Act> = {
 };
 
 /** Gives the name and the description back that a VM had before; the rest is as the operator finds it. */
-export function giveBack({ taken }: AdminWorld, vm: Vm, entry: Entry): void {
+function giveBack({ taken }: AdminWorld, vm: Vm, entry: Entry): void {
   const before = taken.get(vm);
   if (before === undefined) return;
   vm.config.set('name', before.name);

@@ -10,12 +10,12 @@ import { annotate, change, proxiesOf, remove, type Users } from './user.ts';
 
 export interface EndWorld extends AdminWorld {
   users: Users;
+  /** Far more than anything needs in scaled time: only what is stuck runs into it. */
+  patienceMs: number;
   /** Throws when harm was done, or something broke. */
   check: () => void;
 }
 
-/** Far more than anything needs in scaled time: only what is stuck runs into it. */
-const patienceMs = 90_000;
 const pauseMs = 400;
 
 /** Faults, locks, protections and pauses end, every node runs. */
@@ -192,7 +192,7 @@ async function untilNothing(
   what: string,
   wrong: () => string[] | Promise<string[]>,
 ): Promise<void> {
-  const end = Date.now() + patienceMs;
+  const end = Date.now() + world.patienceMs;
   for (let round = 0; ; round += 1) {
     mend(world);
     for (const operator of world.operators) {

@@ -28,6 +28,7 @@ try {
     length: Number(values.length),
     ...(seed === undefined ? {} : { seed: Number(seed) }),
     ...(path === undefined ? {} : { path }),
+    patienceMs: 5 * 60_000,
     ...(values.verbose ? { tell: print } : {}),
     onWalk: (figures, seconds) => print(`${describeFigures(figures)} (${seconds.toFixed(1)} s)`),
   });

@@ -2,17 +2,15 @@
 import { asyncProperty, check } from 'fast-check';
 import { walks } from './operations.ts';
 import type { Ground } from './server.ts';
-import { walk, type WalkFigures } from './walk.ts';
+import { walk, type WalkFigures, type WalkSettings } from './walk.ts';
 
-export interface WalkOptions {
+export interface WalkOptions extends WalkSettings {
   /** At least so many, in walks of `length` each. */
   operations: number;
   length: number;
   /** fast-check's own, of a failure that is to be seen again. */
   seed?: number;
   path?: string;
-  /** Hears of every deed. */
-  tell?: (what: string) => void;
   /** Told after every walk. */
   onWalk?: (figures: WalkFigures, seconds: number) => void;
 }
@@ -22,11 +20,11 @@ export async function runWalks(
   ground: Ground,
   options: WalkOptions,
 ): Promise<WalkFigures & { walks: number }> {
-  const { operations, length, seed, path, tell, onWalk } = options;
+  const { operations, length, seed, path, onWalk } = options;
   const all: WalkFigures[] = [];
   const property = asyncProperty(walks(length), async (course) => {
     const startedMs = Date.now();
-    const figures = await walk(ground, course, tell);
+    const figures = await walk(ground, course, options);
     all.push(figures);
     onWalk?.(figures, (Date.now() - startedMs) / 1_000);
   });

@@ -20,23 +20,30 @@ export interface WalkFigures {
   clones: number;
 }
 
+export interface WalkSettings {
+  /** Hears of every deed. */
+  tell?: (what: string) => void;
+  /** How long each part of the end may take. */
+  patienceMs?: number;
+}
+
 /**
  * After each operation the operators get so many requests done, at most, before the next one comes: what happens between two
  * operations does not hang on how busy the machine is. When nobody asks anything, time ends the wait.
  */
 const mostRequests = { usual: 30, timePasses: 200 } as const;
-const mostMs = { usual: 400, timePasses: 2_000 } as const;
+const mostMs = { usual: 250, timePasses: 1_200 } as const;
 const lookMs = 10;
 
 interface WalkWorld extends EndWorld {
   operators: readonly Operator[];
 }
 
-/** Throws what did not hold, with what was done until then; `tell` hears of everything as it is done. */
+/** Throws what did not hold, with what was done until then. */
 export async function walk(
   ground: Ground,
   operations: readonly Operation[],
-  tell: (what: string) => void = () => undefined,
+  { tell = () => undefined, patienceMs = 60_000 }: WalkSettings = {},
 ): Promise<WalkFigures> {
   const cluster = await startCluster(ground.tls);
   const server = await ground.startServer();
@@ -50,7 +57,7 @@ export async function walk(
     for (const name of installationNames) {
       operators.push(await startOperator(ground, server, name, cluster.simulator.url));
     }
-    const world = worldOf(cluster, operators);
+    const world = worldOf(cluster, operators, patienceMs);
     for (const operation of operations) {
       note(`${done.length + 1}. ${await perform(world, operation)}`);
       world.check();
@@ -70,13 +77,14 @@ export async function walk(
   }
 }
 
-function worldOf(cluster: Cluster, operators: readonly Operator[]): WalkWorld {
+function worldOf(cluster: Cluster, operators: readonly Operator[], patienceMs: number): WalkWorld {
   const broken: unknown[] = [];
   for (const { failed } of operators) failed.catch((error: unknown) => broken.push(error));
   const notes: AdminWorld['notes'] = new Map();
   return {
     cluster,
     operators,
+    patienceMs,
     taken: new Map(),
     notes,
     users: newUsers(),
