@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { kubernetes } from './validation.ts';
 
 /** One condition; times as RFC 3339, `null` when absent. */
-export const conditionSchema = z.object({
+const conditionSchema = z.object({
   type: z.string().describe('What the condition is about.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
   reason: z.string().default('').describe('Why, in one word.'),

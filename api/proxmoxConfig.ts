@@ -206,9 +206,7 @@ export const proxmoxConfigSchema = z.strictObject({
 /** Settings of one Proxmox VE cluster, all defaults applied; `null` where something is left as it is. */
 export type ProxmoxConfig = z.output<typeof proxmoxConfigSchema>;
 /** One entry of `templates`. */
-export type TemplateConfig = z.output<typeof template>;
-/** One entry of `machineTypes`. */
-export type MachineTypeConfig = z.output<typeof machineType>;
+type TemplateConfig = z.output<typeof template>;
 
 /** VMID a VM for `node` is cloned from: the node's own copy, else the one template. */
 export function templateVmidFor(entry: TemplateConfig, node: string): number | null {

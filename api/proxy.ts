@@ -20,7 +20,7 @@ const time = z.preprocess(
 );
 
 /** The metadata the operator looks at; maps and lists are present, if empty. */
-export const metadataSchema = z.object({
+const metadataSchema = z.object({
   name: z.string(),
   namespace: z.string(),
   uid: z.string(),

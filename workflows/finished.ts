@@ -17,7 +17,7 @@ export async function write<T>(submit: () => Promise<T>): Promise<T> {
   return result;
 }
 
-export function throwIfCancelled(): void {
+function throwIfCancelled(): void {
   if (CancellationScope.current().consideredCancelled) {
     throw new CancelledFailure('the wanted state changed');
   }

@@ -4,7 +4,7 @@ import type { DeletionPolicy, DesiredProxy, VmRecord } from './contract/proxy.ts
 import { healthOf, type ProxyState, type Removal, type Trouble } from './state.ts';
 
 /** VMs awaiting removal; a further replacement waits while so many are on their way out. */
-export const maxRemovals = 3;
+const maxRemovals = 3;
 
 export type Move =
   /** Nothing to do before `untilMs` (epoch ms; `null`: until something changes). */

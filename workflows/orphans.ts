@@ -15,7 +15,7 @@ import { orphansUnservedMs } from './contract/budgets.ts';
 import type { StepFailure } from './failures.ts';
 
 /** Seeds deleted in one round: each is a write and, before it, a request per VM. */
-export const maxSeedsPerRound = 20;
+const maxSeedsPerRound = 20;
 /** Orphans a report names; what is beyond waits until these are gone. */
 const maxRemembered = 500;
 

@@ -27,7 +27,7 @@ import { messageOf, phaseOf } from './status.ts';
 import { nextTrouble } from './trouble.ts';
 import { shownTrouble } from './view.ts';
 
-export const stateQuery = defineQuery<ProxyStateView>(stateQueryName);
+const stateQuery = defineQuery<ProxyStateView>(stateQueryName);
 
 /** A run's arguments: identity, and after continue-as-new everything the run before knew. */
 type ProxyRun = Omit<ProxyWorkflowInput, 'carried'> & { carried?: ProxyState };

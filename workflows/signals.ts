@@ -17,13 +17,13 @@ import {
 } from './contract/messages.ts';
 import type { ProxyState } from './state.ts';
 
-export const desiredChangedSignal = defineSignal<[DesiredChanged]>(signalNames.desiredChanged);
-export const healthSignal = defineSignal<[HealthSignal]>(signalNames.health);
-export const observedSignal = defineSignal<[Observed]>(signalNames.observed);
-export const providerChangedSignal = defineSignal(signalNames.providerChanged);
-export const orphanSignal = defineSignal<[OrphanSignal]>(signalNames.orphan);
-export const forceDeleteSignal = defineSignal(signalNames.forceDelete);
-export const retrySignal = defineSignal(signalNames.retry);
+const desiredChangedSignal = defineSignal<[DesiredChanged]>(signalNames.desiredChanged);
+const healthSignal = defineSignal<[HealthSignal]>(signalNames.health);
+const observedSignal = defineSignal<[Observed]>(signalNames.observed);
+const providerChangedSignal = defineSignal(signalNames.providerChanged);
+const orphanSignal = defineSignal<[OrphanSignal]>(signalNames.orphan);
+const forceDeleteSignal = defineSignal(signalNames.forceDelete);
+const retrySignal = defineSignal(signalNames.retry);
 
 /** Registers all handlers over `state`. */
 export function applySignals(state: ProxyState): void {

@@ -183,7 +183,7 @@ async function leftoverState(
 }
 
 /** Leftovers that the whole provider may have (design §5). */
-export const maxLeftovers = 3;
+const maxLeftovers = 3;
 
 /** Throws Transient `VmLeftover` when so many VMIDs of the provider are given up that one more is too many. */
 export async function requireLeftoverPlace(

@@ -15,7 +15,7 @@ export interface Attempt {
 const statusBody = z.object({ message: z.string().optional(), reason: z.string().optional() });
 
 /** The API server's own sentence about a refused request. */
-export function answerText({ status, body }: KubernetesAnswer): string {
+function answerText({ status, body }: KubernetesAnswer): string {
   const parsed = statusBody.safeParse(body);
   const text = parsed.success ? (parsed.data.message ?? parsed.data.reason) : undefined;
   return text === undefined ? `HTTP ${status}` : `HTTP ${status}: ${text}`;

@@ -72,7 +72,7 @@ export function withCondition(
 }
 
 /** As Kubernetes writes times. */
-export function toSeconds(time: Date): string {
+function toSeconds(time: Date): string {
   return time.toISOString().replace(/\.\d+Z$/, 'Z');
 }
 

@@ -26,7 +26,7 @@ const wrongSetup = { errorClass: 'Permanent', scope: 'provider' } as const;
 const outOfReach = { errorClass: 'Transient', scope: 'provider' } as const;
 
 /** First match wins, so the more telling text stands first. */
-export const textRules: readonly TextRule[] = [
+const textRules: readonly TextRule[] = [
   // A 500 that hides a started task (api-facts 2.5): the only lock text whose write may have been done.
   {
     ...waiting,

@@ -120,17 +120,6 @@ export function providerIdFor(vmid: number, name: string): string {
   return `vms/${vmid}/${name}`;
 }
 
-/** VMID and VM name of a provider ID; `null` when malformed, so that no request is made with it (cases.md 17 d). */
-export function parseProviderId(providerId: string): { vmid: number; name: string } | null {
-  const match =
-    /^vms\/(?<vmid>[1-9][0-9]{2,8})\/(?<name>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)$/.exec(
-      providerId,
-    );
-  const { vmid, name } = match?.groups ?? {};
-  if (vmid === undefined || name === undefined) return null;
-  return { vmid: Number(vmid), name };
-}
-
 /**
  * Our lines in a VM's description. The specification knows the first three; `null` stands for a line that is not
  * there (a VM of an older operator) or says nothing we know.

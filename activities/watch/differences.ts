@@ -13,7 +13,7 @@ export interface Listing {
 }
 
 /** Rows go backwards for some seconds (pve/cluster.md 7), so a difference counts when seen so many rounds in a row. */
-export const roundsToBelieve = 2;
+const roundsToBelieve = 2;
 
 interface Memory {
   difference: string;

@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import type { ProcessSpec } from './managedProcess.ts';
 
 /** Users of the local Kubernetes. Controller and worker are the service accounts that deploy/base/rbac binds, so the same manifests hold. */
-export const kubernetesUsers = ['admin', 'controller', 'worker'] as const;
+const kubernetesUsers = ['admin', 'controller', 'worker'] as const;
 export type KubernetesUser = (typeof kubernetesUsers)[number];
 
 export interface KubernetesPlan {

@@ -134,7 +134,7 @@ export function managedProcess(
 }
 
 /** The last lines of a log file, indented. */
-export function tail(logFile: string): string {
+function tail(logFile: string): string {
   const text = existsSync(logFile) ? lastLines(readFileSync(logFile, 'utf8'), shownLines) : '';
   return (text === '' ? '(nothing)' : text).replace(/^/gm, '    ');
 }

@@ -109,7 +109,7 @@ export async function endStack(folder: StackFolder): Promise<string[]> {
 }
 
 /** Ends the processes recorded in the folder that still run, in stop order. Returns their names. */
-export async function endLeftovers(folder: StackFolder): Promise<string[]> {
+async function endLeftovers(folder: StackFolder): Promise<string[]> {
   const records = readRecords(folder.pids);
   const ended: string[] = [];
   for (const name of stopOrder) {

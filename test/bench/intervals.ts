@@ -5,7 +5,7 @@ export interface Interval {
   toMs: number;
 }
 
-export function lengthMs(intervals: readonly Interval[]): number {
+function lengthMs(intervals: readonly Interval[]): number {
   return intervals.reduce((sum, { fromMs, toMs }) => sum + (toMs - fromMs), 0);
 }
 

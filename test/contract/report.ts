@@ -32,16 +32,15 @@ function linesOf(entry: Statement): string[] {
 
 function remarksOn(proof: Proof): string[] {
   if (proof.kind === 'changed') return [`changed: ${proof.instead} (${proof.source})`];
-  if (proof.kind === 'open') return [`open: comes with ${proof.broughtBy}`];
   if (proof.kind === 'nonGoal') return [`not ours: ${proof.why}`];
   return [];
 }
 
-/** `12 statements: 9 proven, 1 changed on purpose, 1 open, 1 not ours`. */
+/** `12 statements: 9 proven, 2 changed on purpose, 1 not ours`. */
 export function counts(statements: readonly Statement[]): string {
   const of = (kind: Proof['kind']): number =>
     statements.filter(({ proof }) => proof.kind === kind).length;
-  return `${statements.length} statements: ${of('proven')} proven, ${of('changed')} changed on purpose, ${of('open')} open, ${of('nonGoal')} not ours`;
+  return `${statements.length} statements: ${of('proven')} proven, ${of('changed')} changed on purpose, ${of('nonGoal')} not ours`;
 }
 
 /** Lines of the page, by number, that are not blank and that no entry of its section covers. */

@@ -11,16 +11,12 @@ export interface TestRef {
   title: string;
 }
 
-/** Work that is still to come; what it brings may be open until then. */
-export type Later = 'health check' | 'garbage collection' | 'observation and repair' | 'deployment';
-
-/** Why a statement holds, what holds instead, or why it does not hold. */
+/** Why a statement holds, what holds instead, or why it is not ours. */
 export type Proof =
   /** The tests that fail when the statement is untrue. */
   | { kind: 'proven'; tests: readonly TestRef[] }
   /** What we do instead, where that was settled (a section of the design, a capture, a decision), and its tests. */
   | { kind: 'changed'; instead: string; source: string; tests: readonly TestRef[] }
-  | { kind: 'open'; broughtBy: Later }
   | { kind: 'nonGoal'; why: string };
 
 export interface Statement {
@@ -67,11 +63,6 @@ export function changed(
   ...tests: readonly (readonly TestRef[])[]
 ): Proof {
   return { kind: 'changed', instead, source, tests: tests.flat() };
-}
-
-/** Not true yet. */
-export function open(broughtBy: Later): Proof {
-  return { kind: 'open', broughtBy };
 }
 
 /** Does not apply to us, or is something we leave to the reader. */

@@ -77,7 +77,7 @@ export async function findSeeds(host: Host, uid?: string): Promise<string[]> {
 }
 
 /** Stops and destroys one VM, and deletes its seed, each proven by a fresh look. */
-export async function removeVm(host: Host, vm: FoundVm): Promise<void> {
+async function removeVm(host: Host, vm: FoundVm): Promise<void> {
   const { vmid, node, name, ref, specHash } = vm;
   host.log(`removing VM ${vmid} (${name}) on ${node}`);
   const input: StopVmInput = {
@@ -110,7 +110,7 @@ async function takeAway(host: Host, input: StopVmInput): Promise<void> {
 }
 
 /** Deletes one seed from the node of the test. */
-export async function removeSeed(host: Host, seedFile: string, vmid: number): Promise<void> {
+async function removeSeed(host: Host, seedFile: string, vmid: number): Promise<void> {
   const { nodes } = host.deps.providers.config(providerName).proxmox;
   const vmName = parseSeedFile(seedFile)?.vmName ?? '';
   const place = { provider: providerName, node: nodes[0] ?? '', isoStorage: null };

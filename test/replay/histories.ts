@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
-export const historiesFolder = join(repository, 'testdata/histories');
+const historiesFolder = join(repository, 'testdata/histories');
 
 export type RecordedEvent = Record<string, unknown>;
 export interface RecordedHistory {

@@ -114,7 +114,7 @@ export function flag(params: Params, key: string): boolean | undefined {
 }
 
 /** ACL path of a raw parameter; a missing one becomes `-` (api-facts 1.1). */
-export function aclPath(prefix: string, raw: RawParams, key: string): string {
+function aclPath(prefix: string, raw: RawParams, key: string): string {
   const value = raw[key];
   return `${prefix}/${value === undefined ? '-' : String(value)}`;
 }

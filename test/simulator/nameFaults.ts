@@ -14,7 +14,7 @@ export interface NameFault {
   crashAfterSeconds?: number;
 }
 
-export const NAME_FAULTS: readonly NameFault[] = [
+const NAME_FAULTS: readonly NameFault[] = [
   {
     name: 'demo-clone-lock',
     effect: 'the first clone is killed half-way and leaves `lock: clone` behind',

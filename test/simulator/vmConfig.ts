@@ -34,14 +34,6 @@ export function jsonValue(key: string, value: string): string | number {
   return INTEGER_KEYS.has(key) || BOOLEAN_KEYS.has(key) ? Number(value) : value;
 }
 
-export function isBooleanKey(key: string): boolean {
-  return BOOLEAN_KEYS.has(key);
-}
-
-export function isIntegerKey(key: string): boolean {
-  return INTEGER_KEYS.has(key);
-}
-
 /** The file as PVE::QemuServer::write_vm_config renders it, and its SHA-1: the `digest` (03-config-clone-locked). */
 export function digestOf(config: Config, pending: Config, pendingDelete: Iterable<string>): string {
   let raw = renderSection(config);
@@ -74,7 +66,7 @@ export interface PropertyString {
   options: Map<string, string>;
 }
 
-export function parsePropertyString(text: string): PropertyString {
+function parsePropertyString(text: string): PropertyString {
   const options = new Map<string, string>();
   let head: string | null = null;
   for (const part of text.split(',')) {

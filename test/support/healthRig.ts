@@ -18,7 +18,7 @@ export interface HealthRig {
   check: (node?: string, context?: Partial<StepContext>) => Promise<TargetHealth>;
 }
 
-export class MemoryHealth implements ProviderHealthRecords {
+class MemoryHealth implements ProviderHealthRecords {
   readonly objects = new Map<string, ProviderHealthStatus>();
   /** «Warning Timeout node a: …», oldest first. */
   readonly events: string[] = [];

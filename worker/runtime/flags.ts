@@ -1,7 +1,7 @@
 /** The flags of controller and worker (design §10). docs/configuration.md is tested against these tables. */
 import type { Flag } from './env.ts';
 
-export const logLevels = ['info', 'debug', 'trace'] as const;
+const logLevels = ['info', 'debug', 'trace'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 function text(description: string, value = ''): Flag<string> {

@@ -108,6 +108,3 @@ export interface FailureFacts {
   /** The line (or decommission) starts again from its fresh look instead of repeating this step. */
   goBack?: boolean;
 }
-
-/** Names of ApplicationFailure types. `NotYet` is the benign «nothing to report yet» of a poll. */
-export const failureTypes = [...errorClasses, 'NotYet'] as const;

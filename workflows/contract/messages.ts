@@ -55,7 +55,6 @@ export const searchAttributeTypes = {
   ProxyVmid: 'INT',
   ProxyBlockedBy: 'KEYWORD',
 } as const;
-export type SearchAttributeName = keyof typeof searchAttributeTypes;
 
 /** The object changed: read it again. Carries no spec, so it cannot be stale. */
 export interface DesiredChanged {

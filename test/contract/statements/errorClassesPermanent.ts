@@ -39,7 +39,6 @@ export const aboutPermanent: readonly Statement[] = [
         'test/workflows/adopted.test.ts',
         'is found by its mark and removed though the status names an impossible VMID (cases.md 17 d)',
       ),
-      testsIn('test/unit/identity.test.ts', 'takes nothing from the malformed "vms/-1/"'),
     ),
   },
   {

@@ -192,7 +192,7 @@ export function capturedAt(capture: Capture): number | null {
   }
 }
 
-export function dateOf(answer: CapturedResponse | undefined, elapsed: number): number | null {
+function dateOf(answer: CapturedResponse | undefined, elapsed: number): number | null {
   const date = parseDate(answer?.headers?.['Date']);
   const waited = elapsed > 0 ? elapsed : usualWait(answer?.statusLine ?? '');
   return date === null ? null : date - waited * 1000;

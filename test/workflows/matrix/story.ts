@@ -208,7 +208,7 @@ function probeAddresses(
 }
 
 /** What is known when a story does not go on. */
-export function describe(story: Story): string {
+function describe(story: Story): string {
   const { world, visits } = story;
   const status = story.status();
   const vms = world.own().map(({ vmid, config, running }) => ({

@@ -15,7 +15,6 @@ export const machines = {
   small: { cores: 1, memoryMiB: 512, diskGiB: 1 },
   big: { cores: 2, memoryMiB: 1024, diskGiB: 1 },
 } as const;
-export type Machine = keyof typeof machines;
 
 /** What differs from story to story before it begins. */
 export interface Circumstances {
