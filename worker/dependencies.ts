@@ -3,12 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { Clock, HealthDeps, Installation, Pace, StepDeps } from '../activities/deps.ts';
+import type { ProcessHooks } from '../activities/bindStep.ts';
 import {
   createCollectionSteps,
   createHealthSteps,
   createKubernetesSteps,
   createProviderSteps,
-  type ProcessHooks,
 } from '../activities/index.ts';
 import type { KubernetesClient } from '../activities/kubernetes/client.ts';
 import { kubernetesAlarms } from '../activities/kubernetes/absenceAlarm.ts';
