@@ -189,10 +189,11 @@ function refuseWhileUntold({ clones }: View, { provider }: Plan, tokenId: string
   const untold = clones.find(({ vmid, upid }) => vmid === null && upid.split(':')[7] === tokenId);
   if (untold === undefined) return;
   const { upid, node } = untold;
+  const remedy = 'if that task hangs, stop it in Proxmox';
   throw transient(
     'CloneOutcomeUnknown',
     `clone task ${upid} on ${node} has not told yet which VM it makes; it may be this Proxy's`,
-    { scope: 'provider', provider, node, upid, retryAfterMs: slotRetryMs },
+    { scope: 'provider', provider, node, upid, retryAfterMs: slotRetryMs, remedy },
   );
 }
 

@@ -4,6 +4,7 @@ import type { VmRecord } from './contract/proxy.ts';
 import type { AllocateVmidResult, Plan } from './contract/steps.ts';
 import { awaitTask, isTaskEnd, write } from './finished.ts';
 import { StepFailed, type Life } from './life.ts';
+import { addEvent } from './state.ts';
 import { placeOf, placeOfPlan, plannedVm } from './vmRecord.ts';
 
 type Place = ReturnType<typeof placeOf>;
@@ -29,6 +30,11 @@ export async function clone(
   if (before?.name === vm.name) keepSeedOf(before, vm);
   state.next = vm;
   state.cloneEverSent = true;
+  // Once for each VMID, and with the status that shows it: a clone that waits for its slot is no news every two seconds.
+  if (before?.vmid !== vm.vmid) {
+    const message = `cloning template ${vm.templateVmid} to VM ${vm.vmid} on ${plan.node}`;
+    addEvent(state, 'Normal', 'Provisioning', 'Provision', message);
+  }
   await write(async () => {
     vm.cloneUpid = await submit(life, plan, vm);
     if (!plan.abortClones) await awaitClone(life, placeOfPlan(plan), vm);

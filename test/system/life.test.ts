@@ -73,6 +73,7 @@ onOneStack('a Proxy from kubectl apply to Ready and back to nothing', setting, (
     await expectNothingLeft(stack, proxy);
     const events = (await eventsOf(stack, proxy)).map(({ type, reason }) => `${type} ${reason}`);
     assert.deepEqual(events, [
+      'Normal Provisioning',
       'Normal AddressKnown',
       'Normal Ready',
       'Normal Deleting',
