@@ -205,8 +205,12 @@ export class ProxyCache {
     };
     const silence = new AbortController();
     const idle = setTimeout(() => silence.abort(), this.#pace.idleMs);
+    let listIsDue = false;
     // A server that keeps talking past timeoutSeconds must not put the next full list off.
-    const overdue = setTimeout(() => silence.abort(), remainingMs + this.#pace.overdueMs);
+    const overdue = setTimeout(() => {
+      listIsDue = true;
+      silence.abort();
+    }, remainingMs + this.#pace.overdueMs);
     const signal = AbortSignal.any([silence.signal, this.#stopping.signal]);
     let opened = false;
     try {
@@ -220,7 +224,9 @@ export class ProxyCache {
       }
       this.#doubtful = true;
     } catch (error) {
-      if (!signal.aborted || !opened) throw error;
+      if (!signal.aborted) throw error;
+      if (!opened && !listIsDue)
+        throw new Error('the watch was not opened in time', { cause: error });
     } finally {
       clearTimeout(idle);
       clearTimeout(overdue);

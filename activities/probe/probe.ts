@@ -40,7 +40,7 @@ export async function probe(request: ProbeRequest, signal: AbortSignal): Promise
   const { ip, port, timeoutMs } = request;
   const target = new URL(request.url);
   const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const progress = { reached: false };
+  const progress: Progress = { reached: false, tunnelled: false };
   const proxy = new Client(`http://${isIP(ip) === 6 ? `[${ip}]` : ip}:${port}`, {
     connect: noticing(progress, timeoutMs),
     headersTimeout: timeoutMs,
@@ -50,7 +50,7 @@ export async function probe(request: ProbeRequest, signal: AbortSignal): Promise
     const status =
       target.protocol === 'http:'
         ? await forward(proxy, target, request, limit)
-        : await tunnel(proxy, target, request, limit);
+        : await tunnel(proxy, target, request, limit, progress);
     return judge(status, request, target);
   } catch (error) {
     signal.throwIfAborted();
@@ -61,8 +61,15 @@ export async function probe(request: ProbeRequest, signal: AbortSignal): Promise
   }
 }
 
-/** Remembers that the TCP connection to the proxy came about. */
-function noticing(progress: { reached: boolean }, timeout: number): buildConnector.connector {
+/** How far a probe got. */
+interface Progress {
+  /** The TCP connection to the proxy came about. */
+  reached: boolean;
+  /** The proxy opened the tunnel: what fails from here on, fails past it. */
+  tunnelled: boolean;
+}
+
+function noticing(progress: Progress, timeout: number): buildConnector.connector {
   const connector = buildConnector({ timeout, allowH2: false });
   return (options, callback) => {
     connector(options, (...result) => {
@@ -104,6 +111,7 @@ async function tunnel(
   target: URL,
   { credentials, timeoutMs }: ProbeRequest,
   signal: AbortSignal,
+  progress: Progress,
 ): Promise<number> {
   const authority = `${target.hostname}:${target.port === '' ? '443' : target.port}`;
   const { statusCode, socket } = await proxy.connect({
@@ -113,6 +121,7 @@ async function tunnel(
   });
   try {
     if (statusCode < 200 || statusCode > 299) throw new TunnelRefused(statusCode);
+    progress.tunnelled = true;
     if (!(socket instanceof Socket)) throw new TypeError('the tunnel is no socket');
     const client = new Client(target.origin, {
       connect: inside(socket, timeoutMs),

@@ -10,6 +10,8 @@ export interface ProbeErrorContext {
   timeoutMs: number;
   /** The TCP connection to the proxy came about. */
   reached: boolean;
+  /** The proxy opened a tunnel to the host. */
+  tunnelled: boolean;
 }
 
 const reasonsByCode: Readonly<Record<string, ProbeReason>> = {
@@ -28,14 +30,16 @@ const tlsCode =
 
 /** The outcome of a probe that failed without an HTTP status. */
 export function describeProbeError(error: unknown, context: ProbeErrorContext): ProbeOutcome {
-  const { ip, port, host, timeoutMs, reached } = context;
+  const { ip, port, host, timeoutMs, reached, tunnelled } = context;
   const proxy = `the proxy at ${ip}:${port}`;
   const reason = reasonOf(error);
   switch (reason) {
     case 'ConnectionRefused':
       return failed(reason, `${proxy} refused the connection; nothing listens there yet`, false);
     case 'ConnectionReset':
-      return failed(reason, `${proxy} cut the connection without an answer`, false);
+      return tunnelled
+        ? failed(reason, `the tunnel to ${host} through ${ip}:${port} was cut`, true)
+        : failed(reason, `${proxy} cut the connection without an answer`, false);
     case 'ProbeTimeout':
       return reached
         ? failed(
@@ -50,11 +54,12 @@ export function describeProbeError(error: unknown, context: ProbeErrorContext): 
         `TLS with ${host} through ${ip}:${port} failed: ${textOf(error)}`,
         true,
       );
+    case 'ProbeFailed':
+      return failed(reason, failureText(error, context), tunnelled);
     case 'ProbeSucceeded':
     case 'ProxyAuthenticationRequired':
     case 'UnexpectedStatus':
-    case 'ProbeFailed':
-      return failed('ProbeFailed', `the probe of ${ip}:${port} failed: ${textOf(error)}`, false);
+      return failed('ProbeFailed', failureText(error, context), tunnelled);
   }
   return reason satisfies never;
 }
@@ -71,6 +76,22 @@ function reasonOf(error: unknown): ProbeReason {
   return reasonsByCode[code] ?? 'ProbeFailed';
 }
 
+function failureText(error: unknown, { ip, port, host, tunnelled }: ProbeErrorContext): string {
+  if (!isHttpParserError(error)) return `the probe of ${ip}:${port} failed: ${textOf(error)}`;
+  const who = tunnelled ? `${host} through ${ip}:${port}` : `what listens at ${ip}:${port}`;
+  return `${who} does not speak HTTP: ${textOf(error)}`;
+}
+
+function isHttpParserError(error: unknown): boolean {
+  return error instanceof Error && error.name === 'HTTPParserError';
+}
+
+/**
+ * The words of an error that belong into a status. OpenSSL's message begins with a number of the thread and ends in a file of
+ * its source; `reason` has its words alone. Node's advice how to start Node is for somebody else.
+ */
 function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  if ('reason' in error && typeof error.reason === 'string') return error.reason;
+  return error.message.replace(/; if the root CA is installed locally.*$/s, '').trim();
 }

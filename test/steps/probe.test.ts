@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer as createTlsServer } from 'node:https';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { probe } from '../../activities/probe/probe.ts';
 import type { ProbeRequest } from '../../activities/probe/probe.ts';
-import { makeCertificates } from '../simulator/certificates.ts';
+import { makeCertificates, newCa } from '../simulator/certificates.ts';
 import { TestPage, TestProxy } from '../support/testProxy.ts';
 
 const never = new AbortController().signal;
@@ -96,14 +96,20 @@ describe('a probe', () => {
 
   it('is no HTTP proxy what answers with something else', async () => {
     const other = createServer((socket) => socket.resume().end('SSH-2.0-OpenSSH\r\n'));
-    await new Promise<void>((resolve) => {
-      other.listen(0, '127.0.0.1', resolve);
-    });
-    const address = other.address();
-    const port = address !== null && typeof address === 'object' ? address.port : 0;
+    const port = await listening(other);
     const outcome = await probe({ ...request, port }, never);
     assert.equal(outcome.reason, 'ProbeFailed');
+    assert.match(outcome.message, /what listens at .* does not speak HTTP/);
     await new Promise((resolve) => other.close(resolve));
+  });
+
+  it('reaches an External proxy by its host name, and says when the name is unknown', async () => {
+    const outcome = await probe({ ...request, ip: 'localhost' }, never);
+    assert.equal(outcome.reason, 'ProbeSucceeded', outcome.message);
+    const unknown = await probe({ ...request, ip: 'no-such-host.invalid' }, never);
+    assert.equal(unknown.healthy, false);
+    assert.equal(unknown.pastProxy, false);
+    assert.match(unknown.message, /no-such-host\.invalid/);
   });
 
   it('ends with the reason of its signal when the attempt is over', async () => {
@@ -164,6 +170,44 @@ describe('a probe', () => {
       assert.equal(closed.pastProxy, true);
     });
 
+    it('blames the target for a tunnel that is opened and cut', async () => {
+      const cutter = createServer((socket) => {
+        socket.on('error', () => undefined).once('data', () => socket.end());
+      });
+      const port = await listening(cutter);
+      const outcome = await probe({ ...request, url: `https://127.0.0.1:${port}/` }, never);
+      assert.equal(outcome.reason, 'ConnectionReset');
+      assert.equal(outcome.pastProxy, true);
+      assert.match(outcome.message, /the tunnel to 127\.0\.0\.1:\d+ through .* was cut/);
+      await new Promise((resolve) => cutter.close(resolve));
+    });
+
+    it('says in a few words that the target speaks no TLS', async () => {
+      const outcome = await probe(
+        { ...request, url: request.url.replace('http:', 'https:') },
+        never,
+      );
+      assert.equal(outcome.reason, 'TlsFailed');
+      assert.match(outcome.message, /failed: [a-z ]+$/);
+    });
+
+    it('gives no advice how to start the operator to who reads of a certificate', async () => {
+      setDefaultCACertificates(trusted);
+      const unknown = await (await newCa('unknown', 1)).issue(['127.0.0.1']);
+      const server = createTlsServer(unknown, (_request, response) => void response.end());
+      const port = await listening(server);
+      const outcome = await probe({ ...request, url: `https://127.0.0.1:${port}/` }, never);
+      assert.match(outcome.message, /failed: unable to verify the first certificate$/);
+      await new Promise((resolve) => server.close(resolve));
+    });
+
+    it('says that a port that speaks TLS only is no plain proxy', async () => {
+      const port = Number(new URL(url).port);
+      const outcome = await probe({ ...request, port }, never);
+      assert.equal(outcome.healthy, false);
+      assert.equal(outcome.pastProxy, false);
+    });
+
     it('times out in a tunnel that nobody opens', async () => {
       proxy.behaviour = 'silent';
       const outcome = await probe({ ...request, url, timeoutMs: 100 }, never);
@@ -171,3 +215,11 @@ describe('a probe', () => {
     });
   });
 });
+
+async function listening(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  return address !== null && typeof address === 'object' ? address.port : 0;
+}

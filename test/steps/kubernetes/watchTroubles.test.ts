@@ -368,6 +368,13 @@ describe('the Proxy cache and a troubled API server', () => {
     await eventually(() => assert.deepEqual(seen(), ['p1:3128']));
   });
 
+  it('takes a list that falls due before the watch is open for no failure of the watch', async () => {
+    onWatch = () => undefined;
+    start({ fullListMs: 50, steadyMs: 0 });
+    await eventually(() => lists().length >= 4);
+    assert.deepEqual(warnings(), []);
+  });
+
   it('takes a refusal whose text never ends for a failure', async () => {
     onWatch = (_url, response) => {
       response.writeHead(500).write('{"kind":"Status",');
