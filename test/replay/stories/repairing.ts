@@ -28,6 +28,28 @@ export const repairingStories: RecordedStory[] = [
     },
   },
   {
+    name: 'stopsAgainAndAgain',
+    tell: async (story) => {
+      await ready(story);
+      const { world, until, skip, handle } = story;
+      const vm = vmOf(world);
+      const stop = async (): Promise<void> => {
+        vm.power = 'stopped';
+        await observe(story);
+      };
+      await stop();
+      await until(() => vm.power === 'running' && world.status?.power === 'running', 'at once');
+      await stop();
+      await until(() => world.status?.message.includes('2. time') === true, 'it waits');
+      await skip(61_000);
+      await until(() => vm.power === 'running' && world.status?.power === 'running', 'later');
+      await stop();
+      await until(() => world.status?.message.includes('3. time') === true, 'it waits again');
+      await handle.signal('retry');
+      await until(() => vm.power === 'running' && world.status?.power === 'running', 'asked to');
+    },
+  },
+  {
     name: 'vanishedThenMadeAgain',
     tell: async (story) => {
       await ready(story);
