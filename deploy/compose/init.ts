@@ -37,9 +37,11 @@ runProgram(async (signal) => {
   return 0;
 });
 
-/** On its own, so that a volume of the profile `dev` serves for `postgres` too. */
+/**
+ * On its own, so that a volume of the profile `dev` serves for `postgres` too. Readable by all who mount the volume: the
+ * images of Temporal have a user of their own, and the server does not start as one that its image does not know.
+ */
 function writePassword(file: string): void {
   if (existsSync(file)) return;
-  writeFileSync(file, randomBytes(24).toString('hex'), { mode: 0o600 });
-  chownSync(file, operatorUser, operatorUser);
+  writeFileSync(file, randomBytes(24).toString('hex'), { mode: 0o644 });
 }
