@@ -18,6 +18,7 @@ import {
 } from '../activities/kubernetes/healthRecords.ts';
 import { KubernetesProxyRecords } from '../activities/kubernetes/kubernetesRecords.ts';
 import { showOrphans } from '../activities/kubernetes/orphanBoard.ts';
+import { readCredentials } from '../activities/kubernetes/secrets.ts';
 import { surveyOf } from '../activities/kubernetes/survey.ts';
 import type { ProbeDeps } from '../activities/probeProxies.ts';
 import type { WatchDeps } from '../activities/watchVms.ts';
@@ -101,13 +102,7 @@ export function createDependencies(options: DependencyOptions): Dependencies {
   const watchProxies = sharedProxies(kubernetes, log);
   const probing: ProbeDeps = {
     watchProxies,
-    readSecret: async (namespace, name) => {
-      const [username = '', password = ''] = await records.secretTexts(namespace, name, [
-        'username',
-        'password',
-      ]);
-      return { username, password };
-    },
+    readSecret: (namespace, name) => readCredentials(kubernetes, namespace, name),
     signal: (workflowId, health) => signalHealth(options.temporal, workflowId, health),
     healthCheckUrl: options.healthCheckUrl,
     clock,

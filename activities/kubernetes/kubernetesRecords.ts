@@ -11,6 +11,7 @@ import { component, sendEvent } from './events.ts';
 import type { Attempt } from './failure.ts';
 import { refused, unanswered } from './failure.ts';
 import type { ProxyRecords } from './records.ts';
+import { readSecretKeys } from './secrets.ts';
 import { statusPatch } from './statusPatch.ts';
 
 /** A write meets a concurrent one (409) rarely; more conflicts in a row than this mean something else is wrong. */
@@ -27,12 +28,6 @@ const stored = z.looseObject({
   status: z.record(z.string(), z.unknown()).nullish(),
 });
 type Stored = z.output<typeof stored>;
-
-/** Names of deploy/base/rbac, for the command that lets the operator read the Secrets of a namespace. */
-const secretsRole = 'egress-proxies-operator-secrets';
-const workerAccount = 'egress-proxies-operator-system:worker';
-
-const secretBody = z.object({ data: z.record(z.string(), z.string()).nullish() });
 
 /** What a write found: it was carried out, nothing had to be sent, or the object is gone. */
 type Outcome = 'written' | 'unchanged' | 'gone';
@@ -123,48 +118,8 @@ export class KubernetesProxyRecords implements ProxyRecords {
   }
 
   async secretKey(namespace: string, name: string, key: string): Promise<Uint8Array> {
-    const [value = Buffer.of()] = await this.#secretValues(namespace, name, [key]);
+    const [value = Buffer.of()] = await readSecretKeys(this.#client, namespace, name, [key]);
     return value;
-  }
-
-  /** Several keys of a Secret as text, in one read, in the order asked for. Throws as `secretKey`. */
-  async secretTexts(namespace: string, name: string, keys: readonly string[]): Promise<string[]> {
-    const values = await this.#secretValues(namespace, name, keys);
-    return values.map((value) => value.toString('utf8'));
-  }
-
-  async #secretValues(namespace: string, name: string, keys: readonly string[]): Promise<Buffer[]> {
-    const attempt: Attempt = {
-      verb: 'get',
-      object: `Secret ${namespace}/${name}`,
-      rule: 'secrets: get',
-    };
-    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
-    const answer = await this.#send(attempt, { method: 'GET', path });
-    if (answer.status === 404) {
-      throw cloudInitUnavailable(
-        `Secret ${namespace}/${name} does not exist`,
-        `Create it with the key ${keys.join(' and the key ')}.`,
-      );
-    }
-    // Secrets are granted namespace by namespace (deploy/base/rbac/secrets.yaml): the Proxy waits as for a missing one.
-    if (answer.status === 403) {
-      throw cloudInitUnavailable(
-        `Secret ${namespace}/${name} may not be read by the operator`,
-        `Allow it: kubectl create rolebinding ${secretsRole} --namespace=${namespace} --clusterrole=${secretsRole} --serviceaccount=${workerAccount}`,
-      );
-    }
-    if (answer.status !== 200) throw refused(attempt, answer);
-    const parsed = secretBody.safeParse(answer.body);
-    const data = (parsed.success ? parsed.data.data : undefined) ?? {};
-    return keys.map((key) => {
-      const value = data[key];
-      if (value !== undefined) return Buffer.from(value, 'base64');
-      throw cloudInitUnavailable(
-        `Secret ${namespace}/${name} has no key ${key}`,
-        'Add the key to the Secret.',
-      );
-    });
   }
 
   /** The object as stored; `null` when it is gone or another one has its name. */
@@ -241,12 +196,4 @@ const missingObject = z.object({ details: z.object({ name: z.string() }) });
  */
 function isObjectMissing(answer: KubernetesAnswer): boolean {
   return missingObject.safeParse(answer.body).success;
-}
-
-function cloudInitUnavailable(problem: string, remedy: string): ProviderError {
-  return new ProviderError('Transient', `${problem}. ${remedy}`, {
-    reason: 'CloudInitUnavailable',
-    scope: 'proxy',
-    remedy,
-  });
 }

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createKubernetesClient } from '../../activities/kubernetes/client.ts';
 import type { KubernetesClient } from '../../activities/kubernetes/client.ts';
-import { KubernetesProxyRecords } from '../../activities/kubernetes/kubernetesRecords.ts';
 import { ProxyCache } from '../../activities/kubernetes/proxyCache.ts';
+import { readCredentials } from '../../activities/kubernetes/secrets.ts';
 import { probeProxies } from '../../activities/probeProxies.ts';
 import type { HealthSignal } from '../../workflows/contract/messages.ts';
 import { eventually } from '../support/eventually.ts';
@@ -30,15 +30,10 @@ describe('probeProxies', () => {
     [proxy, page, told, heartbeats] = [new TestProxy(), new TestPage(), [], 0];
     attempt = new AbortController();
     port = await proxy.start();
-    const records = new KubernetesProxyRecords(client, log);
     const step = probeProxies(
       {
         watchProxies: (handlers) => new ProxyCache({ client, log, handlers }),
-        readSecret: async (namespace, name) => {
-          const keys = ['username', 'password'];
-          const [username = '', password = ''] = await records.secretTexts(namespace, name, keys);
-          return { username, password };
-        },
+        readSecret: (namespace, name) => readCredentials(client, namespace, name),
         signal: (_workflowId, health) => {
           told.push(health);
           return Promise.resolve();
