@@ -1,6 +1,6 @@
 /** The record of a VM: made before its clone, from a listing, or from what a status remembered. Pure. */
 import { defaultRequestBoundMs } from './contract/budgets.ts';
-import type { DeletionPolicy, VmRecord } from './contract/proxy.ts';
+import { seedSuffix, type DeletionPolicy, type VmRecord } from './contract/proxy.ts';
 import type { ManagedVm } from './contract/removalSteps.ts';
 import type { Plan, RecordedStatus, VmRef } from './contract/steps.ts';
 
@@ -75,7 +75,7 @@ function pastVm(
     templateVmid: 0,
     diskKeys: [],
     specHash,
-    seedFile: `${name}-seed.iso`,
+    seedFile: `${name}${seedSuffix}`,
     seedNodes: [node],
     everReady: false,
     ip: null,

@@ -3,7 +3,7 @@ import type { StepContext, StepDeps } from '../deps.ts';
 import type { Survey } from '../kubernetes/survey.ts';
 import { isNotFound, isOutOfReach, transient } from '../providerError.ts';
 import type { ProxmoxApi, VmRow } from '../proxmox/api.ts';
-import { installationHex, parseVmName } from '../vm/identity.ts';
+import { installationHex, lowestVmid, parseVmName } from '../vm/identity.ts';
 import { keptBecause, ownedBy, ownerOf, type Collector, type SeenVm } from '../vm/orphan.ts';
 import { hibernationLock } from '../vm/state.ts';
 import type {
@@ -12,7 +12,7 @@ import type {
   OrphanVm,
   SettledLeftover,
 } from '../../workflows/contract/collection.ts';
-import { lowestVmid, proveRights, seesVms } from './cluster.ts';
+import { proveRights, seesVms } from './cluster.ts';
 
 /**
  * Complete but for nodes that do not answer, or an error: throws Transient `ListingIncomplete` without the rights,

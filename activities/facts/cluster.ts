@@ -2,9 +2,9 @@
 import type { StepDeps } from '../deps.ts';
 import type { NodeRow, ProxmoxApi, VmRow } from '../proxmox/api.ts';
 import { transient } from '../providerError.ts';
+import { lowestVmid } from '../vm/identity.ts';
 
 const allVms = '/vms';
-export const lowestVmid = 100;
 
 /**
  * Throws Transient `MassAbsence` while that alarm of the provider stands and nobody has confirmed it: what is missing then

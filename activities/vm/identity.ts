@@ -1,6 +1,6 @@
 /** The names of a VM and of what belongs to it: formatted and parsed here and nowhere else (design §3). */
 import { createHash } from 'node:crypto';
-import type { DeletionPolicy } from '../../workflows/contract/proxy.ts';
+import { seedSuffix, type DeletionPolicy } from '../../workflows/contract/proxy.ts';
 
 /** What a VM name says about its VM; `slug` is for people, the other three for the operator. */
 export interface VmNameParts {
@@ -15,9 +15,8 @@ export interface VmNameParts {
 
 const maxSlugLength = 20;
 /** Proxmox refuses VMIDs below this one; its schema ends at 999999999 (api-facts 5.13). */
-const lowestVmid = 100;
+export const lowestVmid = 100;
 const maxProbes = 32;
-const seedSuffix = '-seed.iso';
 
 const vmNamePattern =
   /^proxy-(?<slug>[a-z0-9](?:[a-z0-9-]{0,18}[a-z0-9])?)-(?<installationHex>[0-9a-f]{6})-(?<uidPrefix>[0-9a-f]{8})-(?<specPrefix>[0-9a-f]{6})$/;

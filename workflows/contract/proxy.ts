@@ -64,6 +64,9 @@ export const vmPowers = [
 ] as const;
 export type VmPower = (typeof vmPowers)[number];
 
+/** A seed's file is named after its VM, with this at the end (design §3). */
+export const seedSuffix = '-seed.iso';
+
 /** A VM as the workflow knows it. Recorded before the clone is sent (design §3). */
 export interface VmRecord {
   provider: string;
