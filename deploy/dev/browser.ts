@@ -21,8 +21,16 @@ export interface BrowserPage {
   evaluate(expression: string): Promise<unknown>;
   /** Polls until the expression is true; throws UserError naming `what` and the text of the page. */
   until(what: string, expression: string): Promise<void>;
-  /** What the page shows now, as PNG. */
-  picture(): Promise<Buffer>;
+  /** A part of what the page shows now, as PNG. */
+  picture(part: Part): Promise<Buffer>;
+}
+
+/** In CSS pixels. */
+export interface Part {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
 }
 
 type Send = (method: string, params: object, sessionId?: string) => Promise<unknown>;
@@ -210,8 +218,9 @@ async function openPage(
         await pause(pollMs);
       }
     },
-    picture: async () => {
-      const { data } = screenshot.parse(await inPage('Page.captureScreenshot', { format: 'png' }));
+    picture: async (part) => {
+      const options = { format: 'png', clip: { ...part, scale: 1 } };
+      const { data } = screenshot.parse(await inPage('Page.captureScreenshot', options));
       return Buffer.from(data, 'base64');
     },
   };

@@ -13,6 +13,8 @@ export interface Scene {
   prepare(stack: Stack, signal: AbortSignal): Promise<void>;
   /** Texts that the page must show before its picture is taken. */
   shows: readonly string[];
+  /** Of the picture, in pixels: as far down as there is something to see. */
+  height: number;
 }
 
 const readyTimeout = '180s';
@@ -26,6 +28,7 @@ export const scenes: readonly Scene[] = [
     proxy: 'egress-1',
     prepare: (stack, signal) => becomeReady(stack, 'egress-1', signal),
     shows: ['— Ready', 'pollAgent'],
+    height: 740,
   },
   {
     file: 'stuckClone.png',
@@ -41,6 +44,7 @@ export const scenes: readonly Scene[] = [
       await untilStatus(stack, 'egress-2', signal, ({ message }) => message.includes('(task UPID'));
     },
     shows: ['— Provisioning', 'awaitTask', 'Task: UPID:'],
+    height: 870,
   },
   {
     file: 'blockedDeletion.png',
@@ -55,6 +59,7 @@ export const scenes: readonly Scene[] = [
       );
     },
     shows: ['— Deleting', '--protection 0', 'forceDelete'],
+    height: 1040,
   },
 ];
 

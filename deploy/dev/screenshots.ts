@@ -9,7 +9,9 @@ import { temporalNamespace } from './temporalServer.ts';
 
 /** Fast, since nobody watches. */
 const timeScale = 0.1;
-const size = { width: 1440, height: 900 };
+/** The page, and what of it is about the workflow: without navigation and namespace. */
+const size = { width: 1440, height: 1100 };
+const part = { x: 256, y: 48, width: 1184 };
 /** A page of documentation loads all of them. */
 const maxBytes = 200_000;
 
@@ -53,7 +55,7 @@ async function takeAll(stack: Stack, browser: Browser, signal: AbortSignal): Pro
 async function take(
   stack: Stack,
   browser: Browser,
-  { proxy, shows }: Scene,
+  { proxy, shows, height }: Scene,
   signal: AbortSignal,
 ): Promise<Buffer> {
   const { workflowID } = await statusOf(stack, proxy, signal);
@@ -62,7 +64,7 @@ async function take(
   const page = await browser.open(`${ui}/workflows/${workflowID}/${runId}/user-metadata`, size);
   for (const text of shows)
     await page.until(`«${text}»`, `${shownText}.includes(${JSON.stringify(text)})`);
-  return await page.picture();
+  return await page.picture({ ...part, height });
 }
 
 /** The UI shows Markdown in frames of its own. */
