@@ -40,6 +40,7 @@ export async function withStepSpan<T>(
   });
 }
 
+/** Label `outcome` of the metric of steps; a fault of our own counts as Transient, as it does in Temporal. */
 export function outcomeOf(error: unknown, cancelled: boolean): StepOutcome {
   if (cancelled) return 'cancelled';
   if (error instanceof NotYet) return 'notYet';

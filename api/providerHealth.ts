@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { conditionsSchema } from './conditions.ts';
 import { kubernetes } from './validation.ts';
 
+/** As in the CRD; `plural` is part of every path. */
 export const providerHealthKind = 'ProviderHealth';
 export const providerHealthPlural = 'providerhealths';
 

@@ -3,11 +3,13 @@ import { z } from 'zod';
 import { proxySpecSchema } from './proxySpec.ts';
 import { proxyStatusSchema } from './proxyStatus.ts';
 
+/** Names of the CRD; `apiVersion` and `plural` are part of every path. */
 export const group = 'egress-proxies.io';
 export const version = 'v1alpha1';
 export const apiVersion = `${group}/${version}`;
 export const kind = 'Proxy';
 export const plural = 'proxies';
+/** Holds the object until its VMs and seeds are gone. */
 export const finalizer = `${group}/proxy`;
 /** Any fresh value means «now»; acted on once (design §2, `status.handled`). */
 export const retryAnnotation = `${group}/retry`;

@@ -75,6 +75,7 @@ export const pace: Pace = {
   budgetScale: 1,
 };
 
+/** The composition root of the steps: clients, records, the steps bound to them. */
 export function createDependencies(options: DependencyOptions): Dependencies {
   const { config, kubernetes, installation, metrics, shutdown, log } = options;
   const hooks: ProcessHooks = { observer: metrics, shutdown };

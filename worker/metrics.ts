@@ -28,6 +28,7 @@ export interface MetricSources {
   providerHealth: () => Promise<ReadonlyMap<string, Pick<ProviderHealthStatus, 'targets'>> | null>;
 }
 
+/** A registry of its own, so that two workers in one test process do not meet. */
 export function createWorkerMetrics(sources: MetricSources): WorkerMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

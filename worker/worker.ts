@@ -46,6 +46,7 @@ const lookEveryMs = 2_000;
 /** Workflows that every worker makes sure of. */
 const ensureEveryMs = 60_000;
 
+/** Serves the queues of the config as it is, and follows it from then on. Throws when the workflows cannot be bundled or Temporal refuses a worker. */
 export async function startWorker(options: OperatorWorkerOptions): Promise<OperatorWorker> {
   const { config, connection, namespace, telemetry, log } = options;
   const plugins = [telemetry.plugin];

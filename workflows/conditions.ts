@@ -4,6 +4,7 @@ import { making, removing } from './progress.ts';
 import type { ProxyState, Trouble } from './state.ts';
 import { addressOf, healthyOf, isVmGone, shownHealth, shownTrouble, shownVm } from './view.ts';
 
+/** What a tool may wait for is always there; the others while there is something to say. */
 export function conditionsOf(state: ProxyState): Condition[] {
   return [
     readyCondition(state),

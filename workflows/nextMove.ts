@@ -35,6 +35,7 @@ export function moveKey(move: Move): string {
   return `${kind} ${subject} ${'specHash' in move ? move.specHash : ''}`;
 }
 
+/** Total and without memory: what is asked twice of one state at one time is answered alike. `nowMs` is workflow time. */
 export function nextMove(state: ProxyState, nowMs: number): Move {
   if (state.released) return { kind: 'end' };
   if (state.refreshWanted && !state.desired) return park(null, 'unread');

@@ -27,6 +27,7 @@ export interface Judgement {
   seeds: RememberedSeed[];
 }
 
+/** What a round remembers that is the first of its Schedule. */
 export function emptyReport(provider: string, nowMs: number): CollectionReport {
   return {
     provider,

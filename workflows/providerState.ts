@@ -20,6 +20,7 @@ export type NodeOutcome =
   | ({ kind: 'checked'; node: string } & CheckNodeResult)
   | { kind: 'failed'; node: string; reason: Reason; message: string };
 
+/** A fresh start, or what the run before handed on; a field it did not know yet has its default. */
 export function beginProvider({
   provider,
   settings,

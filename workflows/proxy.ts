@@ -32,6 +32,7 @@ const stateQuery = defineQuery<ProxyStateView>(stateQueryName);
 /** A run's arguments: identity, and after continue-as-new everything the run before knew. */
 type ProxyRun = Omit<ProxyWorkflowInput, 'carried'> & { carried?: ProxyState };
 
+/** Ends when nothing is left to be done for the object: released, given up by force, or collected. */
 export async function proxy(input: ProxyRun): Promise<ProxyWorkflowResult> {
   // A run of an earlier release may have known less than this one does.
   const state = { ...initialState(input.ref, input.searchAttributes), ...input.carried };

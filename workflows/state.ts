@@ -133,6 +133,7 @@ export interface ProxyState {
   shownSearchAttributes: string;
 }
 
+/** Of a run that knows nothing yet. The default of every field: `carried` of an earlier release may lack some. */
 export function initialState(ref: ProxyRef, searchAttributes: boolean): ProxyState {
   return {
     ref,
@@ -235,6 +236,7 @@ export function troublesOf(state: ProxyState): Trouble[] {
   ].filter((one) => one !== null);
 }
 
+/** Goes out with the next status, once; `reason` has its row in docs/errors.md, `message` names what it is about. */
 export function addEvent(
   state: ProxyState,
   type: ProxyEvent['type'],

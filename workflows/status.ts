@@ -6,6 +6,7 @@ import { making, removing } from './progress.ts';
 import type { ProxyState } from './state.ts';
 import { addressOf, healthyOf, isVmGone, shownHealth, shownTrouble, shownVm } from './view.ts';
 
+/** Deletion first, then what serves, only then what is in the way: while a VM serves, a Proxy is never `Failed` (design §2). */
 export function phaseOf(state: ProxyState): Phase {
   if (state.deleting) return 'Deleting';
   if (addressOf(state) !== null) {
@@ -15,6 +16,7 @@ export function phaseOf(state: ProxyState): Phase {
   return state.next || state.serving ? 'Provisioning' : 'Pending';
 }
 
+/** Our whole part of the status; fields and conditions of others are not in it and stay. */
 export function statusOf(state: ProxyState): ProxyStatus {
   const vm = shownVm(state);
   return {

@@ -21,6 +21,7 @@ export function shownTrouble(state: ProxyState): Trouble | null {
   return shown?.reason === 'Internal' && shown.attempt === 1 ? null : shown;
 }
 
+/** Without port; `null` while none is known. */
 export function addressOf(state: ProxyState): string | null {
   if (state.desired?.mode === 'External') return state.desired.address;
   return shownVm(state)?.ip ?? null;
@@ -33,6 +34,7 @@ export function shownHealth(state: ProxyState): Health | null {
   return health?.healthy && !serves ? null : health;
 }
 
+/** `null`: no probe has told of the shown address. */
 export function healthyOf(state: ProxyState): boolean | null {
   return shownHealth(state)?.healthy ?? null;
 }

@@ -123,6 +123,7 @@ export function placeOf(vm: VmRecord): { provider: string; requestBoundMs: numbe
   return { provider: vm.provider, requestBoundMs: vm.requestBoundMs };
 }
 
+/** As `placeOf`, before there is a VM. */
 export function placeOfPlan(plan: Plan): { provider: string; requestBoundMs: number } {
   return { provider: plan.provider, requestBoundMs: plan.requestBoundMs };
 }

@@ -148,6 +148,7 @@ export async function requireLiveLock(
   );
 }
 
+/** Transient: the lock is held by a task under way, so waiting helps. */
 export function waitingForLock(at: { vmid: number; node: string }, lock: string): Error {
   const { vmid, node } = at;
   return transient('WaitingForLock', `${vmAt(at)} is locked (${lock}); waiting`, {
@@ -186,6 +187,7 @@ export function protectionOf(
   return untouched && !seeded ? 'inherited' : 'chosen';
 }
 
+/** Transient, with the command for whoever protected the VM: what a person set is not cleared. */
 export function deletionBlocked(at: RemovableVm): Error {
   const { vmid, node } = at;
   const remedy = `qm set ${vmid} --protection 0`;

@@ -43,6 +43,7 @@ const stored = z.object({
 });
 type Stored = z.output<typeof stored>;
 
+/** Over the Kubernetes API; every write carries the resourceVersion it was made from. */
 export class KubernetesHealthRecords implements ProviderHealthRecords {
   readonly #client: KubernetesClient;
 

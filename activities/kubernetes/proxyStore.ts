@@ -16,6 +16,7 @@ export interface ProxyHandlers {
 
 const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
 
+/** Tells its handlers of each change once, however late or doubled the news about it come. */
 export class ProxyStore {
   readonly #proxies = new Map<string, Proxy>();
   /** Deleted since the last list, with the version of the deletion: a late event must not bring them back. */

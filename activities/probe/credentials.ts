@@ -21,6 +21,7 @@ interface Known {
   readMs: number;
 }
 
+/** One for all Proxies of a prober; reads of one Secret at the same time are one read. */
 export class ProbeCredentialsCache {
   readonly #options: CredentialsOptions;
   readonly #known = new Map<string, Known>();

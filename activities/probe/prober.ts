@@ -57,6 +57,7 @@ const lateLineMs = 60_000;
 const retellFirstMs = 30_000;
 const retellMaxMs = 600_000;
 
+/** Told which Proxies there are (`update`) and when to go on (`start`); it has no clock of its own. */
 export class Prober {
   readonly #options: ProberOptions;
   readonly #schedule = new ProbeSchedule();

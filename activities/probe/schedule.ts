@@ -21,6 +21,7 @@ export interface Taken {
   lateMs: number;
 }
 
+/** Turns by key, times in epoch ms; those of guest agents too (activities/watch). Whoever takes a turn must tell its end. */
 export class ProbeSchedule {
   readonly #turns = new Map<string, Turn>();
 

@@ -45,6 +45,7 @@ export function allFailPast(url: string, sinceMs: number, latest: Iterable<Lates
   return uids.size >= fewestProxies;
 }
 
+/** Remembers by URL since when a target is down; asks it directly only when all proxies fail past themselves. */
 export class TargetDown {
   readonly #options: TargetDownOptions;
   readonly #outages = new Map<string, Outage>();

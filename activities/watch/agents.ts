@@ -30,6 +30,7 @@ interface Asked {
   booting: boolean;
 }
 
+/** One per watched provider; asks one VM of a node at a time. */
 export class AgentRounds {
   readonly #options: AgentRoundsOptions;
   readonly #schedule = new ProbeSchedule();

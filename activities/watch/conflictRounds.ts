@@ -22,6 +22,7 @@ interface Told {
 /** A decision holds this long, so that a lasting conflict does not ask the agents every round. */
 const decisionHoldsMs = 60_000;
 
+/** One per watched provider; it remembers what it told, and tells it again ever more rarely. */
 export class ConflictRounds {
   readonly #options: ConflictRoundsOptions;
   readonly #told = new Map<string, Told>();

@@ -49,6 +49,7 @@ function vmsOf(proxy: Proxy, provider: string): WatchedVm[] {
   return vms;
 }
 
+/** By the object or by what its workflow has published: whichever this worker saw first. */
 export function isDeleting({ metadata, status }: Proxy): boolean {
   return metadata.deletionTimestamp !== undefined || status.phase === 'Deleting';
 }

@@ -53,6 +53,7 @@ export function writeRecord(folder: string, record: ProcessRecord): void {
   renameSync(`${file}.new`, file);
 }
 
+/** No effect when there is none. */
 export function removeRecord(folder: string, name: string): void {
   rmSync(join(folder, `${name}.json`), { force: true });
 }

@@ -54,6 +54,7 @@ export interface SimulatorAccess {
   admin(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<unknown>;
 }
 
+/** Reads token and CA anew for every call: a test may replace them. */
 export function simulatorAccess(
   apiUrl: string,
   adminUrl: string,

@@ -136,6 +136,7 @@ export async function endCrashedTestStacks(): Promise<string[]> {
   return ended;
 }
 
+/** For `readAddresses`: what the stack prints when it is up. */
 export function writeAddresses(folder: StackFolder, lines: readonly string[]): void {
   writeFileSync(folder.addressesFile, `${lines.join('\n')}\n`);
 }

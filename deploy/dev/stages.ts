@@ -47,6 +47,7 @@ function level(
   return { kind: 'tests', name, files: `test/${name}/**/*.test.ts`, except: [], ...options };
 }
 
+/** All of them, in the order `make test` runs them. */
 export const stages: readonly Stage[] = [
   script('check'),
   script('lint'),

@@ -3,6 +3,7 @@ import { lastLines, runCommand } from './command.ts';
 import type { ProcessSpec } from './managedProcess.ts';
 import { UserError } from './program.ts';
 
+/** As the operator's default: design §6. */
 export const temporalNamespace = 'egress-proxies';
 
 export interface TemporalPlan {
@@ -27,6 +28,7 @@ export function temporalClient(port: number): Client {
 /** Temporal's command-line program, set up for one server; returns what it prints. Throws UserError with what it said. */
 export type TemporalCli = (...args: readonly string[]) => Promise<string>;
 
+/** Bound to the stack's server and namespace. Throws UserError with the end of what the program said. */
 export function temporalCliFor(program: string, port: number): TemporalCli {
   const fixed = [`--address=127.0.0.1:${port}`, `--namespace=${temporalNamespace}`];
   return async (...args) => {

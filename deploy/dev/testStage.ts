@@ -18,6 +18,7 @@ export interface TestCounts {
   todo: number;
 }
 
+/** Start of a sum. */
 export const noTests: TestCounts = {
   tests: 0,
   suites: 0,

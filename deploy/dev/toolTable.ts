@@ -1,5 +1,6 @@
 /** The programs the local stack needs, and where each can come from. Versions stand here and, for Go, in tools/go.mod. */
 
+/** Programs that the stack starts or calls, apart from node. */
 export const toolNames = [
   'temporal',
   'temporal-test-server',
@@ -56,6 +57,7 @@ function kubernetesBinary(name: string) {
   };
 }
 
+/** Where each is found, fetched or built. */
 export const tools: Record<ToolName, Tool> = {
   temporal: {
     version: temporal,

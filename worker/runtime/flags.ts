@@ -71,11 +71,13 @@ const common = {
   'health-port': port('port of /healthz and /readyz', 8081),
 };
 
+/** Flags of `controller/main.ts`. */
 export const controllerFlags = {
   ...common,
   'discovery-port': port('port of the discovery API', 8090),
 };
 
+/** Flags of `worker/main.ts`. */
 export const workerFlags = {
   ...common,
   'sdk-metrics-port': port("port of the Temporal SDK's own /metrics", 8082),

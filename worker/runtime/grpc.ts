@@ -1,6 +1,7 @@
 /** The gRPC status of a failed call to Temporal. */
 import { isGrpcServiceError } from '@temporalio/client';
 
+/** Those that somebody here tells apart, by the numbers of gRPC. */
 export const grpcCodes = {
   deadlineExceeded: 4,
   notFound: 5,

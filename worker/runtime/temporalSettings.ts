@@ -15,6 +15,7 @@ export interface TemporalSettings {
 
 type Env = Readonly<NodeJS.ProcessEnv>;
 
+/** Where no variable says otherwise; the address is that of Temporal's own tools. */
 export const temporalDefaults = { address: 'localhost:7233', namespace: 'egress-proxies' };
 
 /**

@@ -2,6 +2,7 @@
 import type { Leftover, Phase, ProxyRef, VmRecord } from './proxy.ts';
 import type { CheckSettings } from './providerSteps.ts';
 
+/** Types and fixed IDs of design §6: the operator finds its own runs by them, also after an update. */
 export const proxyWorkflowType = 'proxy';
 export const probesWorkflowType = 'probes';
 export const probesWorkflowId = 'probes-0';
@@ -44,6 +45,7 @@ export const signalNames = {
   forceDelete: 'forceDelete',
   retry: 'retry',
 } as const;
+/** Its answer is a `ProxyStateView`. */
 export const stateQueryName = 'state';
 
 /** Search attributes of design §6 and their Temporal types. */
@@ -79,6 +81,7 @@ export interface HealthSignal {
   message: string;
 }
 
+/** How a probe ended; the table in docs/errors.md is tested against it. */
 export const probeReasons = [
   'ProbeSucceeded',
   'ConnectionRefused',

@@ -85,6 +85,7 @@ export interface StepTraits {
   /** Requests to Proxmox that one attempt may send, for the attempt's time limit. */
   requests: number;
 }
+/** Read by the worker (which queue), by workflows/steps.ts (attempts, time limits) and by the tests that visit every step. */
 export const stepTraits: Record<StepName, StepTraits> = {
   claimProxy: { queue: 'main', effect: 'read', requests: 2 },
   resolvePlacement: { queue: 'provider', effect: 'read', requests: 0 },
