@@ -1,6 +1,6 @@
 /** The status of a Proxy as a function of its workflow's state: the only place where phases are decided. */
 import { proxyWorkflowId } from './contract/messages.ts';
-import type { Phase, ProxyStatus, Replacement } from './contract/proxy.ts';
+import { providerIdFor, type Phase, type ProxyStatus, type Replacement } from './contract/proxy.ts';
 import { conditionsOf, messageOfConflict, messageOfPause } from './conditions.ts';
 import { making, removing } from './progress.ts';
 import type { ProxyState } from './state.ts';
@@ -24,7 +24,7 @@ export function statusOf(state: ProxyState): ProxyStatus {
     ip: addressOf(state),
     healthy: addressOf(state) === null ? null : healthyOf(state),
     provider: vm?.provider ?? null,
-    providerID: vm ? `vms/${vm.vmid}/${vm.name}` : null,
+    providerID: vm ? providerIdFor(vm.vmid, vm.name) : null,
     vmid: vm?.vmid ?? null,
     node: vm?.node ?? null,
     power: isVmGone(state) ? null : (vm?.power ?? null),

@@ -1,8 +1,8 @@
 /** Which VM is the Proxy's, or which VMID it gets: the decisions of `allocateVmid`. Pure. */
 import { permanent, transient } from '../providerError.ts';
-import { providerIdFor } from './identity.ts';
 import type { Claim, Ownership } from './ownership.ts';
 import { hasProcess, hibernationLock, isTaskLock, unlockRemedy } from './state.ts';
+import { providerIdFor } from '../../workflows/contract/proxy.ts';
 import type { AllocateVmidResult, PowerState } from '../../workflows/contract/steps.ts';
 
 /** Whose the lock of a VM is. `undecided`: a clone that does not tell its VMID yet, or a node that is silent. */

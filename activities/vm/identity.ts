@@ -109,16 +109,6 @@ export function vmidCandidates(uid: string, min: number, max: number): number[] 
   );
 }
 
-/** `vms/<vmid>/<name>`; names no node, because VMs migrate (spec, What lands on Proxmox). Throws RangeError below VMID 100. */
-export function providerIdFor(vmid: number, name: string): string {
-  if (!Number.isSafeInteger(vmid) || vmid < lowestVmid) {
-    throw new RangeError(
-      `VMID ${vmid} of ${name} is below ${lowestVmid}, which Proxmox never gives`,
-    );
-  }
-  return `vms/${vmid}/${name}`;
-}
-
 /**
  * Our lines in a VM's description. The specification knows the first three; `null` stands for a line that is not
  * there (a VM of an older operator) or says nothing we know.

@@ -8,7 +8,6 @@ import {
   installationHex,
   parseSeedFile,
   parseVmName,
-  providerIdFor,
   seedFileFor,
   seedVolidFor,
   vmNameFor,
@@ -213,16 +212,5 @@ describe('VMIDs', () => {
     assert.throws(() => vmidCandidates(uid, 99, 200), RangeError);
     assert.throws(() => vmidCandidates(uid, 200, 199), RangeError);
     assert.throws(() => vmidCandidates(uid, Number.NaN, 199), RangeError);
-  });
-});
-
-describe('provider IDs', () => {
-  it('hold VMID and name', () => {
-    assert.equal(providerIdFor(100_007, nameOf('a')), `vms/100007/${nameOf('a')}`);
-  });
-
-  it('are not made for a VMID that Proxmox never gives', () => {
-    assert.throws(() => providerIdFor(99, 'a'), /VMID 99 of a/);
-    assert.throws(() => providerIdFor(-1, 'a'), RangeError);
   });
 });

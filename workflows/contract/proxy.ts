@@ -67,6 +67,11 @@ export type VmPower = (typeof vmPowers)[number];
 /** A seed's file is named after its VM, with this at the end (design §3). */
 export const seedSuffix = '-seed.iso';
 
+/** `vms/<vmid>/<name>`; names no node, because VMs migrate (spec, What lands on Proxmox). */
+export function providerIdFor(vmid: number, name: string): string {
+  return `vms/${vmid}/${name}`;
+}
+
 /** A VM as the workflow knows it. Recorded before the clone is sent (design §3). */
 export interface VmRecord {
   provider: string;

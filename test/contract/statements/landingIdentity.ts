@@ -13,7 +13,6 @@ export const aboutIdentity: readonly Statement[] = [
     line: 312,
     statement: 'The providerID is vms/<vmid>/<name>',
     proof: proven(
-      testsIn('test/unit/identity.test.ts', 'hold VMID and name'),
       testsIn('test/workflows/adopted.test.ts', 'is finished and serves, and no other is made'),
     ),
   },
