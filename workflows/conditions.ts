@@ -88,7 +88,10 @@ export function messageOfConflict(state: ProxyState): string {
 function agentCondition(state: ProxyState): Condition[] {
   const agent = state.deleting ? null : (shownVm(state)?.agent ?? null);
   if (!agent) return [];
-  if (agent.reachable) return [condition('AgentReachable', 'True', 'AgentAnswered', '')];
+  if (agent.reachable) {
+    const message = 'the guest agent told the address when it was last asked';
+    return [condition('AgentReachable', 'True', 'AgentAnswered', message)];
+  }
   return [condition('AgentReachable', 'False', agent.reason, agent.message)];
 }
 
