@@ -5,8 +5,7 @@ import { KubernetesHealthRecords } from '../activities/kubernetes/healthRecords.
 import { ConfigError } from '../api/providersConfig.ts';
 import { ConfigFile } from './configFile.ts';
 import { findInstallation } from './installation.ts';
-import { createWorkerMetrics } from './metrics.ts';
-import { readForMetrics } from './providerHealth.ts';
+import { createWorkerMetrics, readForMetrics } from './metrics.ts';
 import { readOptionsOrExit, UsageError } from './runtime/env.ts';
 import { workerFlags } from './runtime/flags.ts';
 import { startHealthServer, startMetricsServer } from './runtime/health.ts';

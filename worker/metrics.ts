@@ -1,6 +1,8 @@
 /** Metrics of the worker (design §10). */
+import { setTimeout as delay } from 'node:timers/promises';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { ProviderHealthStatus } from '../api/providerHealth.ts';
+import type { ProviderHealthRecords } from '../activities/kubernetes/healthRecords.ts';
 import type { StepObserver } from '../activities/observe.ts';
 import { collectEveryMs } from '../workflows/contract/budgets.ts';
 import type { RequestSeen } from '../activities/proxmox/observed.ts';
@@ -96,6 +98,19 @@ export function createWorkerMetrics(sources: MetricSources): WorkerMetrics {
       if (budgetExceeded) budgets.inc({ step });
     },
   };
+}
+
+/** Every ProviderHealth, for metrics: `null` when Kubernetes does not give them within two seconds. Never throws. */
+export async function readForMetrics(
+  health: Pick<ProviderHealthRecords, 'list'>,
+  withinMs = 2_000,
+): Promise<Map<string, ProviderHealthStatus> | null> {
+  const late = new AbortController();
+  const tooLate = delay(withinMs, null, { signal: late.signal }).catch(() => null);
+  const listed = health.list().catch(() => null);
+  const seen = await Promise.race([listed, tooLate]);
+  late.abort();
+  return seen;
 }
 
 /** Another worker may run the next rounds, so what this one saw counts for so many of them only. */

@@ -6,7 +6,7 @@ import type { ProviderHealthRecords } from '../activities/kubernetes/healthRecor
 import type { CheckSettings } from '../workflows/contract/providerSteps.ts';
 import { ensureCollection } from './collections.ts';
 import type { ConfigFile } from './configFile.ts';
-import { publishConfigState } from './providerHealth.ts';
+import { publishConfigState } from './configState.ts';
 import { ensureProvider } from './temporalSignals.ts';
 
 export interface ServedProvidersOptions {

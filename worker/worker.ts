@@ -10,7 +10,7 @@ import { restCollection } from './collections.ts';
 import type { ConfigFile, ConfigNews } from './configFile.ts';
 import { createDependencies } from './dependencies.ts';
 import type { WorkerMetrics } from './metrics.ts';
-import { publishConfigState } from './providerHealth.ts';
+import { publishConfigState } from './configState.ts';
 import { QueueWorkers } from './queueWorkers.ts';
 import type { Telemetry } from './runtime/telemetry.ts';
 import { ensureProviders } from './servedProviders.ts';

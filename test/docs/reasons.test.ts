@@ -26,7 +26,7 @@ const conditionReasons = [
   ),
 ];
 const configReasons = groupsIn(
-  source('worker/providerHealth.ts').match(/^.*reason: .*$/gm) ?? [],
+  source('worker/configState.ts').match(/^.*reason: .*$/gm) ?? [],
   /'([A-Z]\w+)'/g,
 );
 

@@ -5,8 +5,7 @@ import {
   providerHealthStatusSchema,
   type ProviderHealthStatus,
 } from '../../../api/providerHealth.ts';
-import { createWorkerMetrics } from '../../../worker/metrics.ts';
-import { readForMetrics } from '../../../worker/providerHealth.ts';
+import { createWorkerMetrics, readForMetrics } from '../../../worker/metrics.ts';
 
 function statusOf(targets: Record<string, boolean>): ProviderHealthStatus {
   const time = '2026-11-29T12:00:00Z';

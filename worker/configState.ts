@@ -1,7 +1,5 @@
-/** ProviderHealth beside the checks: whether the last edit of the providers config was accepted, and what metrics show. */
-import { setTimeout as delay } from 'node:timers/promises';
+/** Whether the last edit of the providers config was accepted, as the ProviderHealth of each provider shows it. */
 import type { Logger } from 'pino';
-import type { ProviderHealthStatus } from '../api/providerHealth.ts';
 import { withCondition } from '../activities/kubernetes/healthStatus.ts';
 import type { ProviderHealthRecords } from '../activities/kubernetes/healthRecords.ts';
 
@@ -19,19 +17,6 @@ export async function publishConfigState(
   } catch (error) {
     log.warn({ provider, err: error }, 'ProviderHealth not written');
   }
-}
-
-/** Every ProviderHealth, for metrics: `null` when Kubernetes does not give them within two seconds. Never throws. */
-export async function readForMetrics(
-  health: Pick<ProviderHealthRecords, 'list'>,
-  withinMs = 2_000,
-): Promise<Map<string, ProviderHealthStatus> | null> {
-  const late = new AbortController();
-  const tooLate = delay(withinMs, null, { signal: late.signal }).catch(() => null);
-  const listed = health.list().catch(() => null);
-  const seen = await Promise.race([listed, tooLate]);
-  late.abort();
-  return seen;
 }
 
 function configValid(problem: string | null): Parameters<typeof withCondition>[1] {
