@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { z } from 'zod';
+import { eventually } from '../support/eventually.ts';
 import { FakeWorld } from '../support/fakeWorld.ts';
 import { ready } from '../support/storyParts.ts';
 import { tellStory, useWorkflowServer, type Story } from '../support/workflowHarness.ts';
@@ -9,9 +10,12 @@ import { tellStory, useWorkflowServer, type Story } from '../support/workflowHar
 /** W3C: version, trace, span, flags. */
 const carrier = z.object({ traceparent: z.string().regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/) });
 
-/** Trace and span under which each step was scheduled, oldest first. */
-async function parentsOf({ handle }: Story): Promise<{ trace: string; span: string }[]> {
-  const { events } = await handle.fetchHistory();
+/** Trace and span under which each step was scheduled, oldest first; of the present run, if not of `run`. */
+async function parentsOf(
+  { handle, env }: Story,
+  run?: string,
+): Promise<{ trace: string; span: string }[]> {
+  const { events } = await env.client.workflow.getHandle(handle.workflowId, run).fetchHistory();
   return (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: scheduled }) => {
     const payload = scheduled?.header?.fields?.['_tracer-data'];
     if (payload === null || payload === undefined) return [];
@@ -42,5 +46,27 @@ describe('the trace of a run', () => {
         assert.equal(new Set(parents.map(({ span }) => span)).size, parents.length);
       },
       { realTime: true },
+    ));
+
+  it('goes on in the next run when a run continues as new', () =>
+    tellStory(
+      new FakeWorld(),
+      async (story) => {
+        const { handle } = story;
+        await ready(story);
+        await eventually(async () => {
+          assert.notEqual((await handle.describe()).runId, handle.firstExecutionRunId);
+          assert.ok((await parentsOf(story)).length > 0);
+        }, 30_000);
+        await story.deleted();
+        await handle.result();
+        const both = [
+          ...(await parentsOf(story, handle.firstExecutionRunId)),
+          ...(await parentsOf(story)),
+        ];
+        assert.equal(new Set(both.map(({ trace }) => trace)).size, 1);
+        assert.equal(new Set(both.map(({ span }) => span)).size, both.length);
+      },
+      { suggestContinueAsNewAt: 60 },
     ));
 });
