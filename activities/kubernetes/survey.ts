@@ -4,6 +4,7 @@ import type { Leftover, ProxyRef } from '../../workflows/contract/proxy.ts';
 import type { KubernetesAnswer, KubernetesClient } from './client.ts';
 import { refused, unanswered, type Attempt } from './failure.ts';
 import { allProxiesPath } from './kubernetesRecords.ts';
+import { proxyPageSize } from './proxyList.ts';
 
 export interface SurveyedProxy {
   ref: ProxyRef;
@@ -19,7 +20,6 @@ export interface Survey {
 /** Complete or an error: throws Transient `KubernetesUnavailable`, also when the kind itself is missing. */
 export type TakeSurvey = () => Promise<Survey>;
 
-const pageSize = 500;
 const leftover = z.object({
   provider: z.string(),
   vmid: z.int(),
@@ -66,7 +66,7 @@ export function surveyOf(client: KubernetesClient): TakeSurvey {
 }
 
 async function ask(client: KubernetesClient, next: string | undefined): Promise<KubernetesAnswer> {
-  const query = { limit: String(pageSize), ...(next === undefined ? {} : { continue: next }) };
+  const query = { limit: String(proxyPageSize), ...(next === undefined ? {} : { continue: next }) };
   let answer: KubernetesAnswer;
   try {
     answer = await client.send({ method: 'GET', path: allProxiesPath, query });

@@ -5,6 +5,7 @@
 import { isIP, Socket } from 'node:net';
 import { buildConnector, Client } from 'undici';
 import type { ProbeReason } from '../../workflows/contract/messages.ts';
+import { boundedLookup } from './lookup.ts';
 import { describeProbeError } from './probeError.ts';
 
 export interface ProbeRequest {
@@ -31,6 +32,7 @@ export interface ProbeOutcome {
   pastProxy: boolean;
 }
 
+const lookup = boundedLookup();
 const userAgent = 'egress-proxies-operator';
 /** Enough for an error page; a target that sends more has answered. */
 const maxBodyBytes = 64 * 1024;
@@ -70,7 +72,7 @@ interface Progress {
 }
 
 function noticing(progress: Progress, timeout: number): buildConnector.connector {
-  const connector = buildConnector({ timeout, allowH2: false });
+  const connector = buildConnector({ timeout, allowH2: false, lookup });
   return (options, callback) => {
     connector(options, (...result) => {
       progress.reached = result[0] === null;

@@ -74,9 +74,9 @@ export function probeReport(costs: readonly ProbeCost[], circumstances: string):
     row('  99th percentile', ms(0.99)),
     row('  greatest', ms(1)),
     row('probes that did not come', ({ missing }) => String(missing)),
-    row('thread of the prober busy (%)', ({ busy }) => (busy * 100).toFixed(1)),
+    row('the process busy (%)', ({ busy }) => (busy * 100).toFixed(1)),
     row('its heap (MiB)', ({ heapMiB }) => heapMiB.toFixed(1)),
-    row('process, proxies included (MiB)', ({ residentMiB }) => residentMiB.toFixed(1)),
+    row('resident (MiB)', ({ residentMiB }) => residentMiB.toFixed(1)),
     '',
     `${met ? 'met   ' : 'MISSED'}  lateness with ${last.proxies} Proxies: ${many.toFixed(1)} ms at the 99th percentile, ` +
       `${last.missing} missing (wanted: under ${wantedMs} ms, 0)`,

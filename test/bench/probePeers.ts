@@ -1,6 +1,5 @@
-/** Thread of `bench:probes`: a thousand proxies behind one port, told apart by their address in 127.0.0.0/8. */
+/** Process beside `bench:probes`: a thousand proxies behind one port, told apart by their address in 127.0.0.0/8. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { parentPort } from 'node:worker_threads';
 import { kindOf, numberOf, type Arrival } from './probeKinds.ts';
 
 /** What a slow one takes, well within the time limit of a probe. */
@@ -20,11 +19,13 @@ const server = createServer((request: IncomingMessage, response: ServerResponse)
 server.listen(0, '0.0.0.0', 4_096, () => {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the peers have no port');
-  parentPort?.postMessage({ port: address.port });
+  process.send?.({ port: address.port });
 });
 
 // Any message asks for what arrived since the last one.
-parentPort?.on('message', () => {
-  parentPort?.postMessage({ arrivals });
+process.on('message', () => {
+  process.send?.({ arrivals });
   arrivals = [];
 });
+// The bench is gone, however it ended.
+process.on('disconnect', () => process.exit());

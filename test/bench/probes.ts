@@ -2,10 +2,11 @@
  * `npm run bench:probes [-- --sizes=10,100,1000 --interval=30 --rounds=3]`: whether the prober of one worker keeps the
  * interval of every Proxy, over real sockets, with a tenth of the proxies hanging and a tenth slow (docs/testing.md, Benchmarks).
  */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { cpus, loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { Worker } from 'node:worker_threads';
 import { pino } from 'pino';
 import { z } from 'zod';
 import { targetsOf } from '../../activities/probe/targets.ts';
@@ -173,21 +174,23 @@ function aProxy(number: number, port: number, intervalMs: number): Proxy {
 }
 
 async function startPeers(): Promise<Peers> {
-  const thread = new Worker(new URL('probePeers.ts', import.meta.url));
-  const message = (): Promise<unknown> =>
-    new Promise((resolve, reject) => {
-      thread.once('message', resolve).once('error', reject);
-    });
+  const child = fork(new URL('probePeers.ts', import.meta.url), { execArgv: [] });
+  const message = async (): Promise<unknown> => {
+    const [sent] = z.array(z.unknown()).parse(await once(child, 'message'));
+    return sent;
+  };
   const { port } = readySchema.parse(await message());
   return {
     port,
     arrivals: async () => {
       const answer = message();
-      thread.postMessage('arrivals');
+      child.send('arrivals');
       return arrivalsSchema.parse(await answer).arrivals;
     },
     stop: async () => {
-      await thread.terminate();
+      const ended = once(child, 'exit');
+      child.disconnect();
+      await ended;
     },
   };
 }
