@@ -7,8 +7,8 @@ import type { Reason } from '../../workflows/contract/errors.ts';
 import type { ProviderError } from '../providerError.ts';
 import { matchText } from './classifyTexts.ts';
 import { forbidden } from './grants.ts';
-import { failure, outOfReach, shorten, withOutcome } from './verdict.ts';
-import type { Attempt, Peer, Verdict } from './verdict.ts';
+import { failure, outOfReach, shorten, withOutcome } from './classifyVerdict.ts';
+import type { Attempt, Peer, Verdict } from './classifyVerdict.ts';
 
 /** An answer with status 400 or above. */
 export interface FailedAnswer {

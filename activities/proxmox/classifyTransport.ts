@@ -2,8 +2,8 @@
 import { temporalSilenceMs } from '../../workflows/contract/budgets.ts';
 import type { ProviderError } from '../providerError.ts';
 import { ConnectError } from './connect.ts';
-import { failure, outOfReach, withOutcome } from './verdict.ts';
-import type { Attempt, Peer, Verdict } from './verdict.ts';
+import { failure, outOfReach, withOutcome } from './classifyVerdict.ts';
+import type { Attempt, Peer, Verdict } from './classifyVerdict.ts';
 
 /** The request bound ran out. */
 export class BoundExceeded extends Error {

@@ -27,7 +27,7 @@ import { classifyUnreadable } from './classifyTransport.ts';
 import type { HttpRequest } from './exchange.ts';
 import type { ProxmoxHttp } from './http.ts';
 import { isoUploadBody } from './upload.ts';
-import type { Attempt } from './verdict.ts';
+import type { Attempt } from './classifyVerdict.ts';
 
 /** The node a task runs on: only it knows the task (pve/cluster.md 1, 2). Throws Transient `ApiError` for no UPID. */
 export function upidNode(upid: Upid): string {

@@ -6,7 +6,7 @@ import { classifyAnswer } from './classify.ts';
 import type { FailedAnswer } from './classify.ts';
 import { BoundExceeded, classifyTransport, classifyUnreadable } from './classifyTransport.ts';
 import type { Token } from './credentials.ts';
-import type { Attempt, Peer } from './verdict.ts';
+import type { Attempt, Peer } from './classifyVerdict.ts';
 
 /** One request, described for both the wire and the error message. */
 export interface HttpRequest {

@@ -17,7 +17,7 @@ import type { Trust } from './credentials.ts';
 import { exchange, startClock } from './exchange.ts';
 import type { HttpRequest } from './exchange.ts';
 import { Slots } from './slots.ts';
-import type { Attempt } from './verdict.ts';
+import type { Attempt } from './classifyVerdict.ts';
 
 /** How one provider is reached. Nothing connects before the first request. */
 export interface ConnectionSettings {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { classifyAnswer, classifyTaskExit } from '../../activities/proxmox/classify.ts';
 import type { FailedAnswer } from '../../activities/proxmox/classify.ts';
-import type { Attempt } from '../../activities/proxmox/verdict.ts';
+import type { Attempt } from '../../activities/proxmox/classifyVerdict.ts';
 import type { ProviderError } from '../../activities/providerError.ts';
 import { capturedErrors } from '../support/captureErrors.ts';
 import { expectations } from '../support/classifyExpectations.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { classifyAnswer, classifyTaskExit } from '../../activities/proxmox/classify.ts';
 import type { ProviderError } from '../../activities/providerError.ts';
-import type { Attempt } from '../../activities/proxmox/verdict.ts';
+import type { Attempt } from '../../activities/proxmox/classifyVerdict.ts';
 
 const peer = { address: 'pve1:8006', tokenId: 'proxy-operator@pve!operator' };
 
