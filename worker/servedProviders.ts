@@ -7,7 +7,7 @@ import type { CheckSettings } from '../workflows/contract/providerSteps.ts';
 import { ensureCollection } from './collections.ts';
 import type { ConfigFile } from './configFile.ts';
 import { publishConfigState } from './configState.ts';
-import { ensureProvider } from './temporalSignals.ts';
+import { ensureProvider } from './ensureWorkflows.ts';
 
 export interface ServedProvidersOptions {
   config: ConfigFile;

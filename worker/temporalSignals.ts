@@ -1,23 +1,17 @@
-/** What the worker tells workflows: probe transitions, and that a provider is worth another try. */
+/** What the worker tells workflows: probe transitions, VMs and Secrets that differ, a provider that is worth another try. */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { KubernetesClient } from '../activities/kubernetes/client.ts';
 import { listProxies, proxyPageSize } from '../activities/kubernetes/proxyList.ts';
 import {
-  mainTaskQueue,
-  probesWorkflowId,
-  probesWorkflowType,
   providerWorkflowId,
-  providerWorkflowType,
   proxyWorkflowId,
   signalNames,
   type DesiredChanged,
   type HealthSignal,
   type Observed,
-  type ProviderWorkflowInput,
 } from '../workflows/contract/messages.ts';
-import type { CheckSettings } from '../workflows/contract/providerSteps.ts';
 
 const signalDeadlineMs = 10_000;
 
@@ -50,32 +44,6 @@ export async function signalDesiredChanged(
 ): Promise<void> {
   const news: DesiredChanged = { generation, deleting: false };
   await signalIfRunning(client, workflowId, signalNames.desiredChanged, news);
-}
-
-/** One `probes` workflow, whoever starts it first. */
-export async function ensureProbes(client: Client): Promise<void> {
-  await client.workflow.start(probesWorkflowType, {
-    workflowId: probesWorkflowId,
-    taskQueue: mainTaskQueue,
-    workflowIdConflictPolicy: 'USE_EXISTING',
-    staticSummary: 'sends requests through every Proxy',
-  });
-}
-
-/** One `provider` workflow for each provider, whoever starts it first. */
-export async function ensureProvider(
-  client: Client,
-  provider: string,
-  settings: CheckSettings,
-): Promise<void> {
-  const input: ProviderWorkflowInput = { provider, settings };
-  await client.workflow.start(providerWorkflowType, {
-    workflowId: providerWorkflowId(provider),
-    taskQueue: mainTaskQueue,
-    workflowIdConflictPolicy: 'USE_EXISTING',
-    staticSummary: `checks the nodes of provider ${provider}`,
-    args: [input],
-  });
 }
 
 /** The provider's workflow checks at once, with the config of today. Never throws: it checks soon anyway. */

@@ -11,10 +11,11 @@ import type { ConfigFile, ConfigNews } from './configFile.ts';
 import { createDependencies } from './dependencies.ts';
 import type { WorkerMetrics } from './metrics.ts';
 import { publishConfigState } from './configState.ts';
+import { ensureProbes } from './ensureWorkflows.ts';
 import { QueueWorkers } from './queueWorkers.ts';
 import type { Telemetry } from './runtime/telemetry.ts';
 import { ensureProviders } from './servedProviders.ts';
-import { checkNow, ensureProbes, tellProviderChanged } from './temporalSignals.ts';
+import { checkNow, tellProviderChanged } from './temporalSignals.ts';
 
 export interface OperatorWorkerOptions {
   config: ConfigFile;

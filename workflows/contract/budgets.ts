@@ -1,4 +1,7 @@
-/** Every number of time in the operator, in milliseconds, in one place (specification, Timeouts). */
+/**
+ * Time in milliseconds: budgets of waits, bounds of requests, pauses before retries (specification, Timeouts), and every other
+ * number of time that more than one file or the tests need. What one file alone needs stands there.
+ */
 
 const second = 1_000;
 const minute = 60 * second;
