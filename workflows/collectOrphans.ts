@@ -23,7 +23,7 @@ import {
   remembered,
   unservedOf,
   type Judgement,
-} from './orphans.ts';
+} from './orphanRound.ts';
 import { runStep, type StepCall } from './steps.ts';
 
 interface Found {

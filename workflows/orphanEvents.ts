@@ -1,7 +1,7 @@
 /** What a round of the collection tells: Events of ProviderHealth, each once. Pure. */
 import type { CollectionReport } from './contract/collection.ts';
 import type { ProxyEvent } from './contract/proxy.ts';
-import { seedKey } from './orphans.ts';
+import { seedKey } from './orphanRound.ts';
 
 /** Orphans that get an Event of their own; the report of the round names them all. */
 const maxEvents = 10;

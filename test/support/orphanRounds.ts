@@ -7,7 +7,7 @@ import type {
   OrphanSeed,
   OrphanVm,
 } from '../../workflows/contract/collection.ts';
-import { emptyReport, judge, type Judgement } from '../../workflows/orphans.ts';
+import { emptyReport, judge, type Judgement } from '../../workflows/orphanRound.ts';
 
 export const minute = 60_000;
 export const start = Date.UTC(2026, 10, 29, 19, 30);

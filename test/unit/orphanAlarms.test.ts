@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { emptyReport, isMass, unservedOf } from '../../workflows/orphans.ts';
+import { emptyReport, isMass, unservedOf } from '../../workflows/orphanRound.ts';
 import { minute, start, orphan, round, rounds, gone } from '../support/orphanRounds.ts';
 
 describe('many orphans at once', () => {

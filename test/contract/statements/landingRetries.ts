@@ -152,7 +152,7 @@ export const aboutRetries: readonly Statement[] = [
         'finds seeds of ours on every node whose UID no Proxy and no VM has',
       ),
       testsIn(
-        'test/unit/orphans.test.ts',
+        'test/unit/orphanRound.test.ts',
         'is deleted after the grace when it was examined and nothing needs it',
       ),
     ),

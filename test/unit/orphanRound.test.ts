@@ -9,7 +9,7 @@ import {
   mayClear,
   remembered,
   seedKey,
-} from '../../workflows/orphans.ts';
+} from '../../workflows/orphanRound.ts';
 import {
   minute,
   start,
