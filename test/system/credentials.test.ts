@@ -6,15 +6,12 @@ import type { Proxy } from '../../api/proxy.ts';
 import { claimPort } from '../../deploy/dev/ports.ts';
 import { Cable } from './support/cable.ts';
 import { simulatedRequests } from './support/cluster.ts';
-import { expectGivenUp } from './support/givenUp.ts';
 import {
   conditionOf,
   eventsOf,
   expectNothingLeft,
-  findProxy,
   managedSpec,
   proxyManifest,
-  until,
   untilProxy,
   untilReady,
 } from './support/proxies.ts';
@@ -131,18 +128,7 @@ onOneStack('a cluster that cannot be reached as configured', setting, (story) =>
 
     await cable.plugIn(stack.ports.simulator);
     const proxy = await untilReady(stack, provider);
-
-    cable.unplug();
-    await stack.kubectl('delete', 'px', provider, '--wait=false');
-    await untilProxy(stack, provider, 'wait with its deletion', (object) => {
-      return conditionOf(object, 'Reconciling').reason === 'Unreachable';
-    });
-    const forceDelete = 'egress-proxies.io/force-delete=give-it-up';
-    await stack.kubectl('annotate', 'px', provider, forceDelete);
-    await until(stack, 'the Proxy should be given up', async () => {
-      assert.equal(await findProxy(stack, provider), null);
-    });
-    await expectGivenUp(stack, proxy);
+    await remove(stack, proxy);
   });
 });
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { providerHealthStatusSchema, type ProviderTarget } from '../../api/providerHealth.ts';
 import { providerWorkflowId } from '../../workflows/contract/messages.ts';
 import { z } from 'zod';
-import { edited, editConfig } from './support/config.ts';
+import { edited, editConfig, withSettings } from './support/config.ts';
+import { simulatedVms } from './support/cluster.ts';
 import { targetsUp, untilShown } from './support/health.ts';
 import { managedSpec, proxyManifest, until, untilProxy, untilReady } from './support/proxies.ts';
 import type { SystemStack } from './support/stack.ts';
@@ -34,6 +35,32 @@ onOneStack('providers are checked', setting, (story) => {
     const [run] = await stack.workflows(`WorkflowId = "${providerWorkflowId(home)}"`);
     assert.equal(run?.status, 'RUNNING');
   });
+
+  story(
+    'two VMs that vanish at once are not made again before a person has confirmed it',
+    async (stack) => {
+      const healthCheck = { intervalSeconds: 5, timeoutSeconds: 5, failureThreshold: 1 };
+      const names = ['one', 'two'];
+      for (const name of names) {
+        await stack.apply(proxyManifest(name, managedSpec({ drainSeconds: 0, healthCheck })));
+      }
+      for (const name of names) await untilReady(stack, name);
+      for (const { vmid } of await simulatedVms(stack.simulator)) {
+        await stack.simulator.admin('DELETE', `/vms/${vmid}`);
+      }
+      const alarm = (): Promise<string> =>
+        stack.kubectl('get', 'ph', home, '-o', 'jsonpath={.status.alarm.id}');
+      await until(stack, 'the alarm should be raised', async () => (await alarm()) !== '');
+      for (const name of names) {
+        await untilProxy(stack, name, 'be unhealthy', ({ status }) => status.healthy === false);
+      }
+      assert.deepEqual(await simulatedVms(stack.simulator), []);
+      editConfig(stack, withSettings({ confirmAbsence: await alarm() }));
+      for (const name of names) await untilReady(stack, name);
+      await until(stack, 'the alarm should be over', async () => (await alarm()) === '');
+      for (const name of names) await stack.kubectl('delete', 'px', name);
+    },
+  );
 
   story('a node that is down shows alone, and its Proxies go on when it is back', async (stack) => {
     await stack.simulator.admin('POST', '/nodes/pv1-2', { state: 'dead' });

@@ -28,7 +28,10 @@ export const aboutTransient: readonly Statement[] = [
         'does not take it for gone without the right to see all VMs',
         'keeps a missing VM from being taken for gone, until a person confirms it',
       ),
-      testsIn('test/system/repair.test.ts', 'are not made again before a person has confirmed it'),
+      testsIn(
+        'test/system/providers.test.ts',
+        'two VMs that vanish at once are not made again before a person has confirmed it',
+      ),
     ),
   },
   {

@@ -28,6 +28,10 @@ export const tracing: Section = {
       statement: 'Each API request is a child of the span of its operation',
       proof: proven(
         testsIn(
+          'test/system/longLife.test.ts',
+          'all of it is one trace, from the watcher to the requests',
+        ),
+        testsIn(
           spans,
           'of a request are children of the span of their step, and nothing is counted twice',
         ),
