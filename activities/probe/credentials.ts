@@ -13,12 +13,14 @@ export interface CredentialsOptions {
 
 /** A changed Secret is used after this long at the latest, or at once after a 407. */
 const freshMs = 300_000;
-/** A Secret read this short a time ago is not read again because of a 407: a thousand Proxies may share it. */
-const justReadMs = 5_000;
+/** A Secret that was read because of a 407 so short a time ago is not read again for another: a thousand Proxies may share it. */
+const justAskedMs = 5_000;
 
 interface Known {
   credentials: ProbeCredentials;
   readMs: number;
+  /** When it was last read because of a 407, and held nothing new. */
+  confirmedMs: number;
 }
 
 /** One for all Proxies of a prober; reads of one Secret at the same time are one read. */
@@ -56,10 +58,14 @@ export class ProbeCredentialsCache {
   ): Promise<ProbeCredentials | null> {
     const known = this.#known.get(idOf(namespace, secret));
     if (known !== undefined && !isSame(known.credentials, used)) return known.credentials;
-    if (known !== undefined && this.#options.now() - known.readMs < justReadMs) return null;
+    const nowMs = this.#options.now();
+    if (known !== undefined && nowMs - known.confirmedMs < justAskedMs) return null;
     try {
-      const now = await this.#readNow(namespace, secret);
-      return isSame(now, used) ? null : now;
+      const newest = await this.#readNow(namespace, secret);
+      if (!isSame(newest, used)) return newest;
+      const confirmed = this.#known.get(idOf(namespace, secret));
+      if (confirmed !== undefined) confirmed.confirmedMs = nowMs;
+      return null;
     } catch {
       return null;
     }
@@ -78,7 +84,7 @@ export class ProbeCredentialsCache {
   async #fetch(id: string, namespace: string, secret: string): Promise<ProbeCredentials> {
     try {
       const credentials = await this.#options.readSecret(namespace, secret);
-      this.#known.set(id, { credentials, readMs: this.#options.now() });
+      this.#known.set(id, { credentials, readMs: this.#options.now(), confirmedMs: -Infinity });
       return credentials;
     } catch (error) {
       if (isMissing(error)) this.#known.delete(id);

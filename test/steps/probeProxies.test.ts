@@ -72,6 +72,22 @@ describe('probeProxies', () => {
     assert.equal(proxy.seen.length, 1);
   });
 
+  it('goes on with the credentials of a Secret that was changed together with its proxy', async () => {
+    const healthCheck = { intervalSeconds: 1, timeoutSeconds: 1, failureThreshold: 1 };
+    server.secrets.set('egress/squid', { username: 'u', password: 'old' });
+    proxy.credentials = 'u:old';
+    server.put('p1', { port, auth: { secretRef: { name: 'squid' } }, healthCheck });
+    server.setStatus('p1', { phase: 'Running', ip: '127.0.0.1' });
+    await eventually(() => assert.equal(told[0]?.healthy, true));
+    server.setStatus('p1', { phase: 'Ready', ip: '127.0.0.1', healthy: true });
+    server.secrets.set('egress/squid', { username: 'u', password: 'new' });
+    proxy.credentials = 'u:new';
+    const seen = proxy.seen.length;
+    // The refused one, the one right after it, and another in its turn.
+    await eventually(() => proxy.seen.length >= seen + 3);
+    assert.equal(told.length, 1);
+  });
+
   it('sees a proxy come up that refused at first', async () => {
     await proxy.stop();
     server.put('p1', { port });

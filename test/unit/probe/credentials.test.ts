@@ -47,12 +47,20 @@ describe('the credentials of probes', () => {
     assert.equal(reads, 2);
   });
 
+  it('are read at once also when they were changed right after they had been read', async () => {
+    await cache.read('egress', 'squid');
+    secret = second;
+    nowMs = 1;
+    assert.equal(await cache.renewed('egress', 'squid', first), second);
+  });
+
   it('are not read again and again because a proxy refuses what the Secret holds', async () => {
     await cache.read('egress', 'squid');
     for (; nowMs < 20_000; nowMs += 100) {
       assert.equal(await cache.renewed('egress', 'squid', first), null);
     }
-    assert.equal(reads, 4);
+    // The first one, and one every five seconds.
+    assert.equal(reads, 1 + 4);
   });
 
   it('stay the last known ones while Kubernetes does not answer', async () => {
