@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { reasons } from '../../workflows/contract/errors.ts';
 import { phases } from '../../workflows/contract/proxy.ts';
 import { stepTraits } from '../../workflows/contract/stepTable.ts';
-import { assertSameNames, groupsIn, headingsOf, read, sectionOf } from '../support/pages.ts';
+import { assertSameNames, exists, groupsIn, headingsOf, read, sectionOf, source } from '../support/pages.ts'; // prettier-ignore
 
 const runbook = read('docs/operations.md');
 const stuck = { path: runbook.path, text: sectionOf(runbook, '## Stuck in a step') };
@@ -27,4 +27,16 @@ test('what the runbook calls a reason is one', () => {
     groupsIn(shown, /`([A-Z]\w+)`/g).filter((name) => !known.has(name)),
     [],
   );
+});
+
+test('the tests of every step are in a file of its name, or where architecture.md says', () => {
+  const [told = ''] =
+    sectionOf(read('docs/architecture.md'), '## Where is…?').match(/^Tests of a step[^]*/m) ?? [];
+  const named = groupsIn([told], /`(\w+\.test\.ts)`/g).map((name) => `test/steps/${name}`);
+  for (const step of steps) {
+    const own = `test/steps/${step}.test.ts`;
+    const files = exists(own) ? [own] : told.includes(`\`${step}\``) ? named : [];
+    const found = files.filter((file) => source(file).includes(`activities/${step}.ts'`));
+    assert.notDeepEqual(found, [], step);
+  }
 });
