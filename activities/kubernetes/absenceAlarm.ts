@@ -8,7 +8,7 @@ import {
   type AbsenceAlarm,
 } from '../../api/providerHealth.ts';
 import type { KubernetesClient } from './client.ts';
-import { refused, unanswered, type Attempt } from './failure.ts';
+import { refused, unanswered, type Attempt } from './refusal.ts';
 
 /** Where alarms are kept. */
 export interface AbsenceAlarms {

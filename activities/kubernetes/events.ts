@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { apiVersion } from '../../api/proxy.ts';
 import type { ProxyEvent } from '../../workflows/contract/proxy.ts';
 import type { KubernetesClient } from './client.ts';
-import { refused } from './failure.ts';
+import { refused } from './refusal.ts';
 
 /** Event source, field manager and image share this name (design §10). */
 export const component = 'egress-proxies-operator';

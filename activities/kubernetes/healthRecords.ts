@@ -12,7 +12,7 @@ import {
 import type { ProxyEvent } from '../../workflows/contract/proxy.ts';
 import type { KubernetesAnswer, KubernetesClient, KubernetesRequest } from './client.ts';
 import { component, sendEvent } from './events.ts';
-import { refused, unanswered, type Attempt } from './failure.ts';
+import { refused, unanswered, type Attempt } from './refusal.ts';
 
 export interface ProviderHealthRecords {
   /** Every object, by name. Throws Transient `KubernetesUnavailable`, as all of these. */

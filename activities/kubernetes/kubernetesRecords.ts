@@ -8,8 +8,8 @@ import type { ProxyEvent, ProxyRef, ProxyStatus } from '../../workflows/contract
 import { ProviderError, transient } from '../providerError.ts';
 import type { KubernetesAnswer, KubernetesClient, KubernetesRequest } from './client.ts';
 import { component, sendEvent } from './events.ts';
-import type { Attempt } from './failure.ts';
-import { refused, unanswered } from './failure.ts';
+import type { Attempt } from './refusal.ts';
+import { refused, unanswered } from './refusal.ts';
 import type { ProxyRecords } from './records.ts';
 import { readSecretKeys } from './secrets.ts';
 import { statusPatch } from './statusPatch.ts';

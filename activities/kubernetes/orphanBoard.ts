@@ -7,7 +7,7 @@ import { providerHealthKind, providerHealthPlural } from '../../api/providerHeal
 import type { ProxyEvent } from '../../workflows/contract/proxy.ts';
 import type { KubernetesAnswer, KubernetesClient, KubernetesRequest } from './client.ts';
 import { sendEvent } from './events.ts';
-import { refused, unanswered, type Attempt } from './failure.ts';
+import { refused, unanswered, type Attempt } from './refusal.ts';
 
 /** What a ProviderHealth shows of the collection, `status.orphans`. */
 export interface ShownOrphans {

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Proxy } from '../../api/proxy.ts';
 import type { KubernetesClient } from './client.ts';
-import { networkText } from './failure.ts';
+import { networkText } from './refusal.ts';
 import { allProxiesPath } from './kubernetesRecords.ts';
 import { listProxies, newestVersion, proxyPageSize } from './proxyList.ts';
 import type { ProxyHandlers } from './proxyStore.ts';

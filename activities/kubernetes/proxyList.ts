@@ -1,7 +1,7 @@
 /** All Proxies at one moment, page by page, as the API server has them now. */
 import { z } from 'zod';
 import type { KubernetesClient } from './client.ts';
-import { refused } from './failure.ts';
+import { refused } from './refusal.ts';
 import { allProxiesPath } from './kubernetesRecords.ts';
 import { identitySchema, type Identified } from './watchEvents.ts';
 

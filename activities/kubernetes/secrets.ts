@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { transient, type ProviderError } from '../providerError.ts';
 import type { KubernetesAnswer, KubernetesClient } from './client.ts';
-import { refused, unanswered, type Attempt } from './failure.ts';
+import { refused, unanswered, type Attempt } from './refusal.ts';
 
 /** Names of deploy/base/rbac, for the command that lets the operator read the Secrets of a namespace. */
 const secretsRole = 'egress-proxies-operator-secrets';

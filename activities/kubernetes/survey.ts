@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Leftover, ProxyRef } from '../../workflows/contract/proxy.ts';
 import type { KubernetesAnswer, KubernetesClient } from './client.ts';
-import { refused, unanswered, type Attempt } from './failure.ts';
+import { refused, unanswered, type Attempt } from './refusal.ts';
 import { allProxiesPath } from './kubernetesRecords.ts';
 import { proxyPageSize } from './proxyList.ts';
 

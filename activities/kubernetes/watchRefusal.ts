@@ -1,5 +1,5 @@
 /** Watches that do not come about, or are of no use, as errors. */
-import { refused } from './failure.ts';
+import { refused } from './refusal.ts';
 import { listAttempt } from './proxyList.ts';
 import { linesOf, WatchEnded } from './watchEvents.ts';
 
