@@ -1,13 +1,12 @@
 /** Taking a VM away: stop → destroy → seed. Each answer is proven by a fresh look of the next step. */
-import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
-import type { DestroyPurpose, ManagedVm, StopVmInput } from './contract/removalSteps.ts';
+import type { VmRecord } from './contract/proxy.ts';
+import type { DestroyPurpose, StopVmInput } from './contract/removalSteps.ts';
 import { cloneIsOpen, closeClone, openForMs } from './clone.ts';
 import { awaitTask, isTaskEnd, write } from './finished.ts';
 import { StepFailed, type Life } from './life.ts';
 import { awaitUpload } from './provision.ts';
-import { addEvent, retire, type Removal } from './state.ts';
-import { sortTwins } from './twins.ts';
-import { listedVm, placeOf, refOf } from './vmRecord.ts';
+import { addEvent, type Removal } from './state.ts';
+import { placeOf, refOf } from './vmRecord.ts';
 
 /** VMIDs freed by this workflow that it remembers as exempt from cooling. */
 const keptFreedVmids = 8;
@@ -45,8 +44,15 @@ async function remove(life: Life, removal: Removal): Promise<void> {
     removal.destroyed = true;
     life.state.freedVmids = [...life.state.freedVmids, vm.vmid].slice(-keptFreedVmids);
   }
-  const kept = await deleteSeeds(life, removal);
   const { state } = life;
+  let kept: boolean;
+  try {
+    kept = await deleteSeeds(life, removal);
+  } catch (error) {
+    // It was not ours for a while, renamed perhaps, and left alone: it is looked at again, for it may be ours by now.
+    if (state.deleting && isNeededBy(error, vm)) removal.destroyed = false;
+    throw error;
+  }
   forgetRemoval(life, removal);
   addEvent(
     state,
@@ -189,6 +195,13 @@ async function deleteSeeds(life: Life, removal: Removal): Promise<boolean> {
   return false;
 }
 
+/** The seed is kept for the very VM that was to go. */
+function isNeededBy(error: unknown, { vmid }: VmRecord): boolean {
+  if (!(error instanceof StepFailed)) return false;
+  const { facts } = error.failure;
+  return facts.reason === 'DeletionBlocked' && facts.vmid === vmid;
+}
+
 /** A leftover may have the name of the VM made instead; nothing waits for one (design §5), and the seed goes with it. */
 function isNeededByLeftover({ state }: Life, error: unknown): boolean {
   if (!(error instanceof StepFailed)) return false;
@@ -252,44 +265,4 @@ function inputOf(life: Life, { vm, purpose }: Removal): StopVmInput {
     protectionInherited,
     ownClone: cloneIsOwn ? cloneUpid : null,
   };
-}
-
-/** The deletion waits, and tries again slowly, until a person has removed or renamed all but one. */
-function undecidedTwins(provider: string, twins: readonly ManagedVm[]): StepFailed {
-  const [{ vmid, node, name } = { vmid: 0, node: '', name: '' }] = twins;
-  const listed = twins.map((vm) => `${vm.vmid} on ${vm.node}`).join(', ');
-  const remedy = `remove or rename all but one of them: ${twins.map((vm) => `qm destroy ${vm.vmid}`).join(' or ')}`;
-  return new StepFailed('listManagedVms', {
-    kind: 'failed',
-    errorClass: 'Permanent',
-    message: `${twins.length} VMs are named ${name} (${listed}), and it is not certain which of them is this Proxy's; ${remedy}`,
-    facts: { reason: 'DuplicateVm', scope: 'proxy', provider, vmid, node, remedy },
-  });
-}
-
-/** The fresh listing a deletion starts from: VMs of this UID that no record of this run knows. */
-export async function listForDeletion(
-  life: Life,
-  { provider, deletionPolicy }: DesiredProxy,
-): Promise<void> {
-  const { state } = life;
-  const { vms } = await life.step(
-    'listManagedVms',
-    { ref: state.ref, provider },
-    { provider, summary: `list the VMs of ${state.ref.namespace}/${state.ref.name}` },
-  );
-  if (!state.deleting) return;
-  const recorded = new Set(state.removals.map(({ vm }) => vm.vmid));
-  const { removable, spared, undecided } = sortTwins(vms, recorded);
-  if (undecided.length > 0) throw undecidedTwins(provider, undecided);
-  for (const { vmid, node, name } of spared) {
-    const message = `VM ${vmid} on ${node} stays: it is a copy of the VM ${name} of this Proxy, made by somebody else`;
-    addEvent(state, 'Warning', 'DuplicateVm', 'Delete', message);
-  }
-  // Which of them was the one that served is not known any more, so `Retain` keeps them all.
-  const kept = deletionPolicy === 'Retain' && state.everReady;
-  for (const found of removable) {
-    retire(state, listedVm(provider, found), kept ? 'retain' : 'deletion', null);
-  }
-  state.listedForDeletion = true;
 }

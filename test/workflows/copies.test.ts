@@ -1,6 +1,8 @@
 /** Somebody restored a backup of a Proxy's VM under another VMID: a VM with the same name and mark stands beside it. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ApplicationFailure } from '@temporalio/common';
+import type { FailureFacts } from '../../workflows/contract/errors.ts';
 import { FakeWorld } from '../support/fakeWorld.ts';
 import { conditionOf, eventReasons, onReady } from '../support/observedParts.ts';
 import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';
@@ -40,3 +42,37 @@ describe('a copy of the VM', () => {
     assert.ok(eventReasons(world).includes('DuplicateVm'));
   });
 });
+
+describe('a VM that somebody renamed', () => {
+  useWorkflowServer();
+
+  it('goes with its Proxy after all, when it has its name again', async () => {
+    const { vms, seeds } = await onReady(async (story, vm) => {
+      const { world, until, skip, deleted, handle } = story;
+      const { name } = vm;
+      vm.name = 'web-1';
+      world.before('deleteSeed', () => {
+        if (world.vms.has(vm.vmid)) throw seedIsNeeded(vm.vmid);
+      });
+      await deleted();
+      await skip(35_000);
+      await until(() => conditionOf(world, 'Reconciling') === 'True DeletionBlocked', 'blocked');
+      assert.deepEqual([world.vms.size, vm.power], [1, 'running'], 'it is left alone');
+      vm.name = name;
+      await skip(35_000);
+      assert.equal((await handle.result()).outcome, 'Deleted');
+    });
+    assert.deepEqual([vms.size, seeds.size], [0, 0]);
+  });
+});
+
+/** As facts of the real step: the VM still has the seed in its drive. */
+function seedIsNeeded(vmid: number): ApplicationFailure {
+  const facts: FailureFacts = { reason: 'DeletionBlocked', scope: 'proxy', vmid };
+  return ApplicationFailure.create({
+    type: 'Transient',
+    message: `the seed is kept: VM ${vmid} may need it`,
+    nonRetryable: true,
+    details: [facts],
+  });
+}

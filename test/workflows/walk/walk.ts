@@ -7,7 +7,7 @@ import { nextFault } from './faults.ts';
 import { installationNames, type Operation, type OperationKind } from './operations.ts';
 import { startOperator, type Operator } from './operator.ts';
 import type { Ground } from './server.ts';
-import { instead, newUsers, userActs } from './user.ts';
+import { instead, newUsers, proxiesOf, userActs } from './user.ts';
 
 /** What a walk came to, in numbers. */
 export interface WalkFigures {
@@ -32,7 +32,9 @@ export interface WalkSettings {
  * operations does not hang on how busy the machine is. When nobody asks anything, time ends the wait.
  */
 const mostRequests = { usual: 30, timePasses: 200 } as const;
-const mostMs = { usual: 250, timePasses: 1_200 } as const;
+const mostMs = { usual: 150, timePasses: 800 } as const;
+/** The same while an operator works on something. */
+const mostBusyMs = { usual: 800, timePasses: 2_500 } as const;
 const lookMs = 10;
 
 interface WalkWorld extends EndWorld {
@@ -160,12 +162,24 @@ async function act(
   }
 }
 
-async function letGoOn({ cluster }: WalkWorld, { kind, pick }: Operation): Promise<void> {
+async function letGoOn(world: WalkWorld, { kind, pick }: Operation): Promise<void> {
   const pace = kind === 'timePasses' ? kind : 'usual';
-  const { requests } = cluster.simulator;
+  const { requests } = world.cluster.simulator;
   const until = requests.length + (pick % mostRequests[pace]);
-  const endMs = Date.now() + mostMs[pace];
-  while (requests.length < until && Date.now() < endMs) await delay(lookMs);
+  const startedMs = Date.now();
+  const isOver = (): boolean => {
+    const most = world.operators.some(isBusy) ? mostBusyMs : mostMs;
+    return Date.now() - startedMs >= most[pace];
+  };
+  while (requests.length < until && !isOver()) await delay(lookMs);
+}
+
+/** Something is under way that it would say of itself. */
+function isBusy(operator: Operator): boolean {
+  return proxiesOf(operator).some(({ metadata, status }) => {
+    const reconciling = status.conditions.find(({ type }) => type === 'Reconciling');
+    return reconciling?.status !== 'False' || status.observedGeneration !== metadata.generation;
+  });
 }
 
 function isUserKind(kind: OperationKind): kind is keyof typeof userActs {
