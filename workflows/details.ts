@@ -3,7 +3,7 @@ import { describeWithoutRemedy, timeOf } from './conditions.ts';
 import { plain } from './markdown.ts';
 import type { ProxyState, Trouble } from './state.ts';
 import { messageOf, phaseOf } from './status.ts';
-import { healthyOf, shownTrouble, shownVm } from './view.ts';
+import { healthyOf, isVmGone, shownTrouble, shownVm } from './view.ts';
 import { proxyWorkflowId } from './contract/messages.ts';
 
 /** `nowMs` only dates the text: details are not part of history. `namespace` is Temporal's, for the commands. */
@@ -28,6 +28,7 @@ function vmOf(state: ProxyState): string {
   const vm = shownVm(state);
   if (!vm) return '';
   const { vmid, name, node, ip } = vm;
+  if (isVmGone(state)) return `${newLine}VM \`${vmid}\` (\`${name}\`) is gone`;
   return `${newLine}VM \`${vmid}\` (\`${name}\`) on \`${node}\`, address ${ip ?? 'not known yet'}`;
 }
 

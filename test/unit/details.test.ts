@@ -86,6 +86,12 @@ describe('current details of a Proxy', () => {
     );
   });
 
+  it('a VM that is proven gone has no node and no address any more', () => {
+    const gone = { ...removal, destroyed: true };
+    const [head = ''] = shown({ deleting: true, removals: [gone] });
+    assert.ok(head.endsWith('  \nVM `100005` (`proxy-p1-abcdef-11111111-old`) is gone'), head);
+  });
+
   it('a Proxy that serves says so', () => {
     const health = {
       ip: '192.0.2.11',
