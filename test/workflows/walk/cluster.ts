@@ -1,6 +1,7 @@
 /** The one cluster of a walk: two nodes, a token for each installation with the same rights, other people's guests and files. */
 import { startSimulator, type Simulator } from '../../simulator/simulator.ts';
 import { newVm, type Vm } from '../../simulator/cluster.ts';
+import { addDisk, addIso } from '../../support/simulatedVolumes.ts';
 import { stepFixture, tokenSecret } from '../../support/stepFixture.ts';
 import { keepLedger, type Ledger } from './ledger.ts';
 import type { InstallationName } from './operations.ts';
@@ -89,7 +90,7 @@ export async function startCluster(tls: { key: string; cert: string }): Promise<
     place: (guest) => placeGuest(simulator, ledger, guest),
     addIso: (node, name) => {
       handMadeIsos.add(`${node} ${name}`);
-      addIso(simulator, node, name);
+      addIso(simulator, { file: name, node });
     },
     accept: () => {
       accepted = prints();
@@ -133,19 +134,7 @@ function placeGuest(simulator: Simulator, ledger: Ledger, guest: Placed): Vm | n
   ledger.byHand(vm, story, restoredFrom ?? null);
   simulator.cluster.vms.set(vmid, vm);
   if (type === 'qemu') {
-    simulator.cluster.storages.add({
-      storage: 'local',
-      name: disk,
-      node,
-      content: 'images',
-      format: 'qcow2',
-      size: 64 * 1024 ** 2,
-      used: 16 * 1024 ** 2,
-      ctime: Math.floor(Date.now() / 1000),
-      vmid,
-      base: null,
-      bytes: null,
-    });
+    addDisk(simulator, vm);
   }
   simulator.refreshStats();
   return vm;
@@ -170,21 +159,4 @@ function placeFirstGuests(cluster: Cluster): void {
   // The seed of an installation that is not here.
   cluster.addIso('pve1', 'proxy-p1-abcdef-00000000-000000-seed.iso');
   cluster.accept();
-}
-
-function addIso(simulator: Simulator, node: string, name: string): void {
-  const size = 40_960;
-  simulator.cluster.storages.add({
-    storage: 'proxy-seeds',
-    name: `iso/${name}`,
-    node,
-    content: 'iso',
-    format: 'iso',
-    size,
-    used: size,
-    ctime: 0,
-    vmid: null,
-    base: null,
-    bytes: null,
-  });
 }

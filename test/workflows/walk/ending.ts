@@ -167,13 +167,16 @@ function vmsLeft({ cluster: { ledger }, users }: EndWorld): string[] {
     const name = vm.config.get('name');
     // A bare placeholder has no owner that could be proven; a person removes it (design §5).
     if (maker === 'hand' || takenAtMs !== null || name === undefined) return [];
-    const prefix = /-([0-9a-f]{8})-[0-9a-f]{6}$/.exec(name)?.[1] ?? uidPrefix ?? '';
+    // Nobody can tell it from its restored backup: a person decides.
+    const all = ledger.standing();
+    if (all.some(({ vm: other }) => other !== vm && other.config.get('name') === name)) return [];
+    const prefix = uidDigitsOf(name) ?? uidPrefix ?? '';
     if (users.everRetained.has(prefix) && /=Retain|=retained/.test(vm.config.get('description') ?? '')) return []; // prettier-ignore
     return [`VM ${vm.vmid} ${name} (${story})`];
   });
 }
 
-/** A seed may stay while a VM has its name, or has it in its drive. */
+/** A seed may stay while a VM has it in its drive, or has a name with its Proxy's UID (design §7). */
 function seedsLeft({ cluster: { simulator }, operators }: EndWorld): string[] {
   const vms = simulator.vms();
   return simulator.isos().flatMap(({ node, name }) => {
@@ -184,6 +187,10 @@ function seedsLeft({ cluster: { simulator }, operators }: EndWorld): string[] {
     );
     return needed ? [] : [`seed ${name} on ${node}`];
   });
+}
+
+function uidDigitsOf(vmName: string): string | undefined {
+  return /-([0-9a-f]{8})-[0-9a-f]{6}$/.exec(vmName)?.[1];
 }
 
 /** Asks until nothing is wrong; meanwhile alarms are confirmed, collections run, and what a task left locked is unlocked. */
