@@ -90,3 +90,18 @@ test('every command for Temporal names the namespace', () => {
     assert.match(command, new RegExp(` --namespace ${temporalDefaults.namespace}\\b`));
   }
 });
+
+test('the lines for tctl, which nobody runs here, name the same namespace, workflows, signals and query', () => {
+  const lines = groupsIn([runbook.text], /^(tctl .*)$/gm);
+  assert.ok(lines.length > 3);
+  const signals = groupsIn(lines, /workflow signal .*--name (\w+)/g);
+  assert.deepEqual([...new Set(signals)], [signalNames.retry, signalNames.forceDelete]);
+  assert.deepEqual(groupsIn(lines, /--query_type (\w+)/g), [stateQueryName]);
+  for (const line of lines) {
+    assert.ok(line.startsWith(`tctl --namespace ${temporalDefaults.namespace} `), line);
+    const [, id] = /--workflow_id (\S+)/.exec(line) ?? [];
+    if (id !== undefined) assert.equal(id, proxyWorkflowId('<uid>'));
+    const [, schedule] = /--schedule_id (\S+)/.exec(line) ?? [];
+    if (schedule !== undefined) assert.equal(schedule, collectScheduleId('<provider>'));
+  }
+});
