@@ -7,6 +7,7 @@ import { cloneTemplate } from '../../activities/cloneTemplate.ts';
 import { installationHex, vmNameFor } from '../../activities/vm/identity.ts';
 import type { DeleteSeedInput } from '../../workflows/contract/removalSteps.ts';
 import { eventually } from '../support/eventually.ts';
+import { addIso } from '../support/simulatedVolumes.ts';
 import { stepFixture } from '../support/stepFixture.ts';
 import {
   expectReason,
@@ -17,20 +18,8 @@ import {
   type StepRig,
 } from '../support/stepHarness.ts';
 
-function addSeed(rig: StepRig, node: string, storage = 'proxy-seeds'): void {
-  rig.simulator.cluster.storages.add({
-    storage,
-    name: `iso/${seedOf(rig.plan)}`,
-    node,
-    content: 'iso',
-    format: 'iso',
-    size: 40_960,
-    used: 40_960,
-    ctime: 0,
-    vmid: null,
-    base: null,
-    bytes: null,
-  });
+function addSeed({ simulator, plan }: StepRig, node: string, storage = 'proxy-seeds'): void {
+  addIso(simulator, { file: seedOf(plan), node, storage });
 }
 
 function seed(rig: StepRig, node = 'pve1'): DeleteSeedInput {

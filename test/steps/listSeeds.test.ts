@@ -5,7 +5,8 @@ import { listSeeds } from '../../activities/listSeeds.ts';
 import { installationHex } from '../../activities/vm/identity.ts';
 import type { ListSeedsInput, OrphanSeed } from '../../workflows/contract/collection.ts';
 import { eventually } from '../support/eventually.ts';
-import { addIso, addSeed, lostUid, nameOf, placeOrphan } from '../support/orphanRig.ts';
+import { addSeed, lostUid, nameOf, placeOrphan } from '../support/orphanRig.ts';
+import { addIso } from '../support/simulatedVolumes.ts';
 import { writes } from '../support/removals.ts';
 import { stepFixture } from '../support/stepFixture.ts';
 import {
@@ -54,8 +55,8 @@ describe('listSeeds', () => {
 
   it('does not see what is not ours: files of others, and of another installation', () =>
     withSteps(async (rig) => {
-      addIso(rig, 'debian-13.iso');
-      addIso(rig, 'proxy-by-hand-seed.iso');
+      addIso(rig.simulator, { file: 'debian-13.iso', node: 'pve1' });
+      addIso(rig.simulator, { file: 'proxy-by-hand-seed.iso', node: 'pve1' });
       addSeed(rig, nameOf(lostUid, { hex: installationHex('elsewhere') }));
       assert.deepEqual(await seeds(rig), []);
     }));

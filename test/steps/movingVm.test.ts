@@ -9,6 +9,7 @@ import { powerOn } from '../simulator/power.ts';
 import { eventually } from '../support/eventually.ts';
 import { runRemoval, seedDeletion } from '../support/lifeOfSteps.ts';
 import { deleting, removing, writes } from '../support/removals.ts';
+import { addIso } from '../support/simulatedVolumes.ts';
 import { expectReason, seedOf, type StepRig } from '../support/stepHarness.ts';
 
 const both = [stopVm, destroyVm];
@@ -63,7 +64,7 @@ describe('a VM that is on the move', () => {
   it('leaves its seed where it was uploaded, and that is where the seed is deleted (cases.md 11 c)', () =>
     deleting(async (rig) => {
       rig.place({ node: 'pve2', config: { ide2: 'none,media=cdrom' } });
-      addSeed(rig, 'pve1');
+      addIso(rig.simulator, { file: seedOf(rig.plan), node: 'pve1' });
       await runRemoval(rig, rig.plan, 'pve2');
       expectGone(rig);
       assert.equal(rig.simulator.isos().length, 1);
@@ -89,20 +90,4 @@ function moving(providers: Providers, move: () => void, after: 'listing' | 'stat
       return after === 'listing' ? { ...api, listVms } : { ...api, getVmStatus };
     },
   };
-}
-
-function addSeed({ simulator, plan }: StepRig, node: string): void {
-  simulator.cluster.storages.add({
-    storage: 'proxy-seeds',
-    name: `iso/${seedOf(plan)}`,
-    node,
-    content: 'iso',
-    format: 'iso',
-    size: 61_440,
-    used: 61_440,
-    ctime: 0,
-    vmid: null,
-    base: null,
-    bytes: null,
-  });
 }

@@ -8,6 +8,7 @@ import { readSeed } from '../simulator/iso.ts';
 import { powerOn } from '../simulator/power.ts';
 import { eventually } from '../support/eventually.ts';
 import { aProxy } from '../support/memoryRecords.ts';
+import { addIso } from '../support/simulatedVolumes.ts';
 import { expectReason, hashOf, seedOf, withSteps, type StepRig } from '../support/stepHarness.ts';
 
 const canary = 'cloud-init-canary-7f3a';
@@ -100,7 +101,7 @@ describe('uploadSeed', () => {
       rig.simulator.faults.push({ method: 'POST', path: /\/upload$/, action });
       const error = await rig.refusal(uploadSeed, seeding(rig));
       assert.deepEqual([error.errorClass, error.facts.outcomeUnknown], ['Transient', true]);
-      truncatedSeed(rig);
+      addIso(rig.simulator, { file: seedOf(rig.plan), node: 'pve1', size: 20_480 });
       const early = configuring(rig, { seedBytes: 40_960 });
       expectReason(await rig.refusal(configureVm, early), 'UploadNotConfirmed');
       const seedBytes = await uploaded(rig);
@@ -117,22 +118,6 @@ describe('uploadSeed', () => {
       assert.match(error.message, /storage 'local' does not support 'iso' content/);
     }));
 });
-
-function truncatedSeed(rig: StepRig): void {
-  rig.simulator.cluster.storages.add({
-    storage: 'proxy-seeds',
-    name: `iso/${seedOf(rig.plan)}`,
-    node: 'pve1',
-    content: 'iso',
-    format: 'iso',
-    size: 20_480,
-    used: 20_480,
-    ctime: 0,
-    vmid: null,
-    base: null,
-    bytes: null,
-  });
-}
 
 describe('configureVm', () => {
   it('writes once, keeps the lines of others and moves net0 without changing its MAC', () =>

@@ -1,6 +1,7 @@
 /** VMs and seeds of Proxies that are gone, placed into a step test's cluster. */
 import { vmNameFor } from '../../activities/vm/identity.ts';
 import { testInstallation } from './aPlan.ts';
+import { addIso } from './simulatedVolumes.ts';
 import type { PlacedVm, StepRig } from './stepHarness.ts';
 
 /** A UID that no Proxy of the rig has. */
@@ -28,27 +29,6 @@ export function addSeed(
   storage = 'proxy-seeds',
 ): string {
   const file = `${vmName}-seed.iso`;
-  addIso(rig, file, node, storage);
+  addIso(rig.simulator, { file, node, storage });
   return file;
-}
-
-export function addIso(
-  rig: StepRig,
-  file: string,
-  node: string | null = 'pve1',
-  storage = 'proxy-seeds',
-): void {
-  rig.simulator.cluster.storages.add({
-    storage,
-    name: `iso/${file}`,
-    node,
-    content: 'iso',
-    format: 'iso',
-    size: 40_960,
-    used: 40_960,
-    ctime: 0,
-    vmid: null,
-    base: null,
-    bytes: null,
-  });
 }

@@ -19,6 +19,7 @@ import { aPlan, aProviderConfig, aRef, testInstallation } from './aPlan.ts';
 import { aProxy, memoryRecords, type MemoryRecords } from './memoryRecords.ts';
 import { memoryAlarms } from './memoryAlarms.ts';
 import { recordingLog } from './recordingLog.ts';
+import { addDisk } from './simulatedVolumes.ts';
 import { operatorToken, stepFixture, tokenSecret } from './stepFixture.ts';
 import { makeCa } from './tls.ts';
 
@@ -206,22 +207,6 @@ function placeVm(
   if (config.has('scsi0')) addDisk(simulator, vm);
   simulator.refreshStats();
   return vm;
-}
-
-function addDisk(simulator: Simulator, { vmid, node }: Vm): void {
-  simulator.cluster.storages.add({
-    storage: 'local',
-    name: `${vmid}/vm-${vmid}-disk-0.qcow2`,
-    node,
-    content: 'images',
-    format: 'qcow2',
-    size: 64 * 1024 ** 2,
-    used: 16 * 1024 ** 2,
-    ctime: Math.floor(Date.now() / 1000),
-    vmid,
-    base: null,
-    bytes: null,
-  });
 }
 
 /** A clone takes a quarter of a minute of real time: it runs for as long as a test needs it to. */

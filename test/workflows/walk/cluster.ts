@@ -133,9 +133,7 @@ function placeGuest(simulator: Simulator, ledger: Ledger, guest: Placed): Vm | n
   const vm = newVm(vmid, type, node, config);
   ledger.byHand(vm, story, restoredFrom ?? null);
   simulator.cluster.vms.set(vmid, vm);
-  if (type === 'qemu') {
-    addDisk(simulator, vm);
-  }
+  if (type === 'qemu') addDisk(simulator, vm);
   simulator.refreshStats();
   return vm;
 }
