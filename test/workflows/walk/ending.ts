@@ -183,7 +183,8 @@ function seedsLeft({ cluster: { simulator }, operators }: EndWorld): string[] {
     if (!operators.some(({ hex }) => name.includes(`-${hex}-`))) return [];
     const needed = vms.some(
       ({ config }) =>
-        `${config.get('name')}-seed.iso` === name || config.get('ide2')?.includes(name),
+        config.get('ide2')?.includes(name) === true ||
+        uidDigitsOf(config.get('name') ?? '') === uidDigitsOf(name.replace(/-seed\.iso$/, '')),
     );
     return needed ? [] : [`seed ${name} on ${node}`];
   });
