@@ -1,14 +1,14 @@
 /**
  * A small Kubernetes API over plain HTTP: Proxies with list, watch, merge patch and finalizers, Secrets and Events. It
  * keeps the rules the operator leans on (resourceVersion and UID preconditions, deletion by finalizer) and can be made
- * to misbehave the way real ones do. Test code: nothing of ours is imported.
+ * to misbehave the way real ones do. Nothing of the operator is imported.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { KubeConfig } from '@kubernetes/client-node';
+import { asJson, mergePatch, type Json } from './mergePatch.ts';
 
-type Json = Record<string, unknown>;
 export interface FakeMetadata extends Json {
   name: string;
   namespace: string;
@@ -194,7 +194,7 @@ export class FakeKubernetes {
       return fail(response, 409, 'the object has been modified');
     }
     if (target === 'status') {
-      const status = merge(object.status ?? {}, patch['status']);
+      const status = mergePatch(object.status ?? {}, patch['status']);
       return send(response, 200, this.#store('MODIFIED', { ...object, status: asJson(status) }));
     }
     const names = Array.isArray(finalizers) ? finalizers.map(String) : metadata.finalizers;
@@ -246,20 +246,9 @@ export class FakeKubernetes {
     }
     const event = this.events.get(path);
     if (event === undefined) return fail(response, 404, 'not found', path);
-    if (method === 'PATCH') this.events.set(path, asJson(merge(event, body)));
+    if (method === 'PATCH') this.events.set(path, asJson(mergePatch(event, body)));
     return send(response, 200, this.events.get(path));
   }
-}
-
-/** RFC 7386. */
-function merge(target: unknown, patch: unknown): unknown {
-  if (!isJson(patch)) return patch;
-  const result: Json = isJson(target) ? { ...target } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key];
-    else result[key] = merge(result[key], value);
-  }
-  return result;
 }
 
 async function readBody(request: IncomingMessage): Promise<unknown> {
@@ -276,12 +265,6 @@ function fail(response: ServerResponse, status: number, message: string, name?: 
   send(response, status, { kind: 'Status', code: status, message, details: { name } });
 }
 
-function isJson(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-function asJson(value: unknown): Json {
-  return isJson(value) ? value : {};
-}
 function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }

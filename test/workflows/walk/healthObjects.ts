@@ -5,8 +5,7 @@ import type {
   KubernetesClient,
   KubernetesRequest,
 } from '../../../activities/kubernetes/client.ts';
-
-type Json = Record<string, unknown>;
+import { asJson, mergePatch, type Json } from '../../support/mergePatch.ts';
 
 interface Stored {
   metadata: { name: string; uid: string; resourceVersion: string };
@@ -54,7 +53,7 @@ export function withHealthObjects(inner: KubernetesClient): HealthObjects {
     if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
       return { status: 409, body: 'the object has been modified' };
     }
-    return store(name, metadata.uid, asJson(merge(status, sent['status'])));
+    return store(name, metadata.uid, asJson(mergePatch(status, sent['status'])));
   }
 
   return {
@@ -66,23 +65,4 @@ export function withHealthObjects(inner: KubernetesClient): HealthObjects {
     },
     statusOf: (provider) => objects.get(provider)?.status ?? {},
   };
-}
-
-/** RFC 7386. */
-function merge(target: unknown, patch: unknown): unknown {
-  if (!isJson(patch)) return patch;
-  const result: Json = isJson(target) ? { ...target } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key];
-    else result[key] = merge(result[key], value);
-  }
-  return result;
-}
-
-function isJson(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function asJson(value: unknown): Json {
-  return isJson(value) ? value : {};
 }
