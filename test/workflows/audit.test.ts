@@ -1,15 +1,10 @@
 /** What a person asked for, and what became of it, is there to be read afterwards. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FakeWorld, type PlannedFailure } from '../support/fakeWorld.ts';
+import { FakeWorld } from '../support/fakeWorld.ts';
+import { badImage } from '../support/plannedFailures.ts';
 import { gate, ready } from '../support/storyParts.ts';
 import { tellStory, useWorkflowServer, type Story } from '../support/workflowHarness.ts';
-
-const noImage: PlannedFailure = {
-  type: 'Permanent',
-  message: 'placement.image "x" is not in proxmox.templates',
-  facts: { reason: 'PlacementInvalid', scope: 'proxy' },
-};
 
 function messages(world: FakeWorld, reason: string): string[] {
   return world.events.filter((event) => event.reason === reason).map(({ message }) => message);
@@ -80,7 +75,7 @@ describe('a retry', () => {
 
   it('by annotation is told with its value, which the status shows as handled', async () => {
     const world = new FakeWorld();
-    world.fail('resolvePlacement', noImage);
+    world.fail('resolvePlacement', badImage);
     await tellStory(world, async (story) => {
       await story.until(() => world.status?.phase === 'Failed', 'Failed');
       await story.changed({ generation: 1, retry: 'monday' });
@@ -96,7 +91,7 @@ describe('a retry', () => {
 
   it('by signal is told, and leaves what is handled as it is', async () => {
     const world = new FakeWorld();
-    world.fail('resolvePlacement', noImage);
+    world.fail('resolvePlacement', badImage);
     await tellStory(world, async (story) => {
       await story.until(() => world.status?.phase === 'Failed', 'Failed');
       await story.handle.signal('retry');

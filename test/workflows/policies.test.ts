@@ -3,15 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApplicationFailure } from '@temporalio/common';
 import type { DeletionPolicy } from '../../workflows/contract/proxy.ts';
-import { FakeWorld, type PlannedFailure } from '../support/fakeWorld.ts';
+import { FakeWorld } from '../support/fakeWorld.ts';
+import { locked } from '../support/plannedFailures.ts';
 import { gate, ready } from '../support/storyParts.ts';
 import { tellStory, useWorkflowServer, type Story } from '../support/workflowHarness.ts';
-
-const locked: PlannedFailure = {
-  type: 'Transient',
-  message: 'VM 100000 on pv1-1 is locked (backup); waiting',
-  facts: { reason: 'WaitingForLock', scope: 'proxy', vmid: 100_000, lock: 'backup' },
-};
 
 function worldWith(deletionPolicy: DeletionPolicy): FakeWorld {
   const world = new FakeWorld();

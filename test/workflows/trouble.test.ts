@@ -1,22 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FakeWorld, type PlannedFailure } from '../support/fakeWorld.ts';
+import { badImage, unauthorized } from '../support/plannedFailures.ts';
 import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';
 
-const badImage: PlannedFailure = {
-  type: 'Permanent',
-  message: 'placement.image "x" is not in proxmox.templates',
-  facts: { reason: 'PlacementInvalid', scope: 'proxy' },
-};
 const refused: PlannedFailure = {
   type: 'Transient',
   message: 'clone to VM 100000 on pv1-1: connection refused',
   facts: { reason: 'Unreachable', scope: 'provider', remedy: 'check pveproxy on the node' },
-};
-const unauthorized: PlannedFailure = {
-  type: 'Permanent',
-  message: 'Proxmox refused the token (401 Authentication failed!)',
-  facts: { reason: 'Unauthorized', scope: 'provider' },
 };
 
 describe('failures of a step', () => {

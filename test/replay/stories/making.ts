@@ -1,13 +1,9 @@
 /** From nothing to Ready, and what may come in between. */
 import type { FakeWorld, PlannedFailure } from '../../support/fakeWorld.ts';
+import { badImage, locked, unauthorized } from '../../support/plannedFailures.ts';
 import { gate, ready } from '../../support/storyParts.ts';
 import type { RecordedStory } from '../recordedStory.ts';
 
-const badImage: PlannedFailure = {
-  type: 'Permanent',
-  message: 'placement.image "x" is not in proxmox.templates',
-  facts: { reason: 'PlacementInvalid', scope: 'proxy' },
-};
 const refused: PlannedFailure = {
   type: 'Transient',
   message: 'clone to VM 100000 on pv1-1: connection refused',
@@ -17,20 +13,10 @@ const unanswered: PlannedFailure = {
   ...refused,
   facts: { ...refused.facts, outcomeUnknown: true },
 };
-const unauthorized: PlannedFailure = {
-  type: 'Permanent',
-  message: 'Proxmox refused the token (401 Authentication failed!)',
-  facts: { reason: 'Unauthorized', scope: 'provider' },
-};
 const tooLong: PlannedFailure = {
   type: 'Transient',
   message: 'clone to VM 100000: task UPID:pv1-1:clone is still running after 10 min',
   facts: { reason: 'BudgetExceeded', scope: 'provider', vmid: 100000, goBack: true },
-};
-const locked: PlannedFailure = {
-  type: 'Transient',
-  message: 'VM 100000 on pv1-1 is locked (backup); waiting',
-  facts: { reason: 'WaitingForLock', scope: 'proxy', vmid: 100_000, lock: 'backup' },
 };
 const kubernetesAway: PlannedFailure = {
   type: 'Transient',

@@ -1,13 +1,9 @@
 /** The ways a Proxy ends. */
 import type { PlannedFailure } from '../../support/fakeWorld.ts';
+import { badImage } from '../../support/plannedFailures.ts';
 import { gate, ready } from '../../support/storyParts.ts';
 import type { RecordedStory } from '../recordedStory.ts';
 
-const badImage: PlannedFailure = {
-  type: 'Permanent',
-  message: 'placement.image "x" is not in proxmox.templates',
-  facts: { reason: 'PlacementInvalid', scope: 'proxy' },
-};
 const forbidden: PlannedFailure = {
   type: 'Permanent',
   message: 'delete of the seed on pv1-1: 403 Permission check failed',
