@@ -40,7 +40,6 @@ const vmRow = z.object({
   template: flag.exactOptional(),
   lock: text.exactOptional(),
   tags: text.exactOptional(),
-  hastate: text.exactOptional(),
 }) satisfies z.ZodType<VmRow>;
 
 /** `GET /cluster/resources?type=vm`; rows that are neither VM nor container are dropped. */
@@ -99,16 +98,13 @@ export const vmStatusAnswer = compact
       qmpstatus: text.optional(),
       name: text.exactOptional(),
       lock: text.exactOptional(),
-      ha: compact
-        .pipe(z.object({ managed: flag.catch(false), state: text.exactOptional() }))
-        .catch({ managed: false }),
+      ha: compact.pipe(z.object({ managed: flag.catch(false) })).catch({ managed: false }),
     }),
   )
   .transform(({ qmpstatus, ha, ...status }): VmStatus => ({
     ...status,
     qmpstatus: qmpstatus ?? status.status,
     haManaged: ha.managed,
-    ...(ha.state === undefined ? {} : { haState: ha.state }),
   }));
 
 /** A UPID with its parts (api-facts 2.1). The colon at the end belongs to it. */
@@ -147,7 +143,6 @@ export const taskRowsAnswer = z.array(
         id: text.default(''),
         user: text,
         tokenid: text.optional(),
-        starttime: number,
         endtime: number.exactOptional(),
         status: text.exactOptional(),
       }),

@@ -16,7 +16,6 @@ export interface VmRow {
   template?: boolean;
   lock?: string;
   tags?: string;
-  hastate?: string;
 }
 /** `GET /nodes`. Right after a node's death its VMs still read `running`; this does not (pve/cluster.md 20). */
 export interface NodeRow {
@@ -35,7 +34,6 @@ export interface VmStatus {
   name?: string;
   lock?: string;
   haManaged: boolean;
-  haState?: string;
 }
 export interface TaskStatus {
   status: 'running' | 'stopped';
@@ -51,7 +49,6 @@ export interface TaskRow {
   type: string;
   id: string;
   user: string;
-  starttime: number;
   endtime?: number;
   status?: string;
 }

@@ -3,12 +3,9 @@ import { isGrpcServiceError } from '@temporalio/client';
 
 /** Those that somebody here tells apart, by the numbers of gRPC. */
 export const grpcCodes = {
-  deadlineExceeded: 4,
   notFound: 5,
   permissionDenied: 7,
-  resourceExhausted: 8,
   unimplemented: 12,
-  unavailable: 14,
 } as const;
 
 /** Looks into `cause` too: the client wraps what gRPC threw. `null` for anything else. */
