@@ -15,7 +15,7 @@ import { readTemplate } from './facts/template.ts';
 import { claimOf, ownershipOf, readConfig, readStatus } from './facts/vms.ts';
 import { isOutOfReach, transient } from './providerError.ts';
 import type { NodeRow, ProxmoxApi, VmConfig, VmRow, VmStatus } from './proxmox/api.ts';
-import { probe, rowsThatMatter, settle, type SeenVm } from './vm/allocation.ts';
+import { probe, rowsThatMatter, settle, type CandidateVm } from './vm/allocation.ts';
 import { bootDisk, diskKeys, ideSeedVolid } from './vm/hardware.ts';
 import { seedVolidFor, vmidCandidates } from './vm/identity.ts';
 import type { Claim } from './vm/ownership.ts';
@@ -106,7 +106,7 @@ async function look(
   input: AllocateVmidInput,
   claim: Claim,
   view: View,
-): Promise<SeenVm> {
+): Promise<CandidateVm> {
   const { vmid, node } = row;
   const recorded = input.recordedVmids.includes(vmid);
   const unread = { vmid, node, recorded, lock: null, holder: { kind: 'nobody' } as const };

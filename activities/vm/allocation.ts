@@ -10,7 +10,7 @@ export type LockHolder =
   { kind: 'task'; upid: string } | { kind: 'undecided' } | { kind: 'nobody' };
 
 /** A VM that was read because it may be ours. */
-export interface SeenVm {
+export interface CandidateVm {
   vmid: number;
   node: string;
   /** This run recorded the VMID before it sent a clone. */
@@ -62,7 +62,7 @@ export function rowsThatMatter<Row extends ListedVm>(
  * be taken. Throws Permanent `OwnershipConflict`, `DuplicateVm` or `InstallationMismatch`, Transient
  * `WaitingForLock` or `Unreachable`.
  */
-export function settle(seen: readonly SeenVm[], claim: Claim): AllocateVmidResult | null {
+export function settle(seen: readonly CandidateVm[], claim: Claim): AllocateVmidResult | null {
   refuseOtherInstallation(seen, claim);
   const ofOurName = seen.filter(({ verdict }) =>
     ['ours', 'unmarked', 'otherUid'].includes(verdict.kind),
@@ -79,7 +79,7 @@ export function settle(seen: readonly SeenVm[], claim: Claim): AllocateVmidResul
   return null;
 }
 
-function refuseOtherInstallation(seen: readonly SeenVm[], claim: Claim): void {
+function refuseOtherInstallation(seen: readonly CandidateVm[], claim: Claim): void {
   for (const { vmid, node, verdict } of seen) {
     if (verdict.kind !== 'otherInstallation') continue;
     const remedy = `start the operator with --also-installation ${verdict.installation} to take it over, or remove VM ${vmid}`;
@@ -91,7 +91,7 @@ function refuseOtherInstallation(seen: readonly SeenVm[], claim: Claim): void {
   }
 }
 
-function settleOne(vm: SeenVm, claim: Claim): AllocateVmidResult | null {
+function settleOne(vm: CandidateVm, claim: Claim): AllocateVmidResult | null {
   const { vmid, node, verdict } = vm;
   if (verdict.kind === 'ours') return settleOurs(vm);
   const remedy = `rename or remove VM ${vmid}; the operator never takes over a VM it did not make`;
@@ -108,7 +108,7 @@ function settleOne(vm: SeenVm, claim: Claim): AllocateVmidResult | null {
  * Two of one name: a person decides which goes. A run records one VMID at a time, so no second try of its own can be among
  * them; a VMID it gave up is not looked at here, and goes as a leftover (design §3, §5).
  */
-function duplicate(twins: readonly SeenVm[], claim: Claim): Error {
+function duplicate(twins: readonly CandidateVm[], claim: Claim): Error {
   const named = twins.map(({ vmid, node }) => `${providerIdFor(vmid, claim.vmName)} on ${node}`);
   const remedy = `remove all but one: ${twins.map(({ vmid }) => `qm destroy ${vmid}`).join(' or ')}`;
   return permanent(
@@ -118,7 +118,7 @@ function duplicate(twins: readonly SeenVm[], claim: Claim): Error {
   );
 }
 
-function settleOurs(vm: SeenVm): AllocateVmidResult {
+function settleOurs(vm: CandidateVm): AllocateVmidResult {
   const { vmid, node, lock, power, complete, seedAttached } = vm;
   const locked = settleTaskLock(vm);
   if (locked !== null) return locked;
@@ -129,7 +129,7 @@ function settleOurs(vm: SeenVm): AllocateVmidResult {
 }
 
 /** A VM without a name: a clone under way, or what is left of one. */
-function settleUntold(vm: SeenVm): AllocateVmidResult | null {
+function settleUntold(vm: CandidateVm): AllocateVmidResult | null {
   if (vm.verdict.kind === 'unreadable') {
     const { vmid, node } = vm;
     const remedy = `bring node ${node} back (pvecm status)`;
@@ -149,7 +149,7 @@ function settleUntold(vm: SeenVm): AllocateVmidResult | null {
 }
 
 /** `null` when the lock is none of a task's. */
-function settleTaskLock(vm: SeenVm): AllocateVmidResult | null {
+function settleTaskLock(vm: CandidateVm): AllocateVmidResult | null {
   const { vmid, node, lock, holder } = vm;
   if (lock === null || !isTaskLock(lock)) return null;
   if (holder.kind === 'nobody') {
@@ -161,7 +161,7 @@ function settleTaskLock(vm: SeenVm): AllocateVmidResult | null {
   throw waitingForLock(vm);
 }
 
-function waitingForLock({ vmid, node, lock, holder }: SeenVm): Error {
+function waitingForLock({ vmid, node, lock, holder }: CandidateVm): Error {
   const by = holder.kind === 'task' ? ` by task ${holder.upid}` : '';
   return transient(
     'WaitingForLock',
@@ -179,7 +179,7 @@ function throwing(error: Error): never {
   throw error;
 }
 
-function recordedFirst(seen: readonly SeenVm[]): SeenVm[] {
+function recordedFirst(seen: readonly CandidateVm[]): CandidateVm[] {
   return [...seen.filter(({ recorded }) => recorded), ...seen.filter(({ recorded }) => !recorded)];
 }
 

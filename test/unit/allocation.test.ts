@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { probe, rowsThatMatter, settle, type SeenVm } from '../../activities/vm/allocation.ts';
+import { probe, rowsThatMatter, settle, type CandidateVm } from '../../activities/vm/allocation.ts';
 import type { Claim } from '../../activities/vm/ownership.ts';
 import { ProviderError } from '../../activities/providerError.ts';
 import type { Reason } from '../../workflows/contract/errors.ts';
@@ -14,7 +14,7 @@ const claim: Claim = {
   vmidRange: { min: 100_000, max: 100_099 },
 };
 
-function aVm(fields: Partial<SeenVm> = {}): SeenVm {
+function aVm(fields: Partial<CandidateVm> = {}): CandidateVm {
   return {
     vmid: 100_007,
     node: 'pve1',
@@ -29,7 +29,7 @@ function aVm(fields: Partial<SeenVm> = {}): SeenVm {
   };
 }
 
-function refusal(vms: SeenVm[]): ProviderError {
+function refusal(vms: CandidateVm[]): ProviderError {
   let thrown: unknown = null;
   try {
     settle(vms, claim);
@@ -44,7 +44,7 @@ const task = { kind: 'task', upid: 'UPID:pve1:1:2:3:qmclone:9001:op@pve!tok:' } 
 const placeholder = { verdict: { kind: 'nameless' }, lock: 'clone', power: 'unknown' } as const;
 
 describe('allocation', () => {
-  const settled: [title: string, vms: SeenVm[], kind: string | null][] = [
+  const settled: [title: string, vms: CandidateVm[], kind: string | null][] = [
     ['nothing of ours', [], null],
     ["another's VM at a candidate", [aVm({ verdict: { kind: 'foreign' } })], null],
     ["another's VM with a lock", [aVm({ verdict: { kind: 'foreign' }, lock: 'backup' })], null],
@@ -79,7 +79,7 @@ describe('allocation', () => {
     });
   }
 
-  const refused: [title: string, vms: SeenVm[], reason: Reason, text: RegExp][] = [
+  const refused: [title: string, vms: CandidateVm[], reason: Reason, text: RegExp][] = [
     [
       'our name without a mark',
       [aVm({ verdict: { kind: 'unmarked' } })],
