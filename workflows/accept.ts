@@ -69,7 +69,8 @@ function isChanged(before: DesiredProxy, after: DesiredProxy): boolean {
 /** A new generation lifts what was latched, and what was waited for is tried at once. */
 function specChanged(state: ProxyState, before: DesiredProxy, after: DesiredProxy): void {
   state.trouble = null;
-  if (before.specHash !== after.specHash) Object.assign(state, { replacementLate: false, stops: [] });
+  if (before.specHash !== after.specHash)
+    Object.assign(state, { replacementLate: false, stops: [] });
   // What was seen during the pause was left as it was.
   if (before.paused && !after.paused) state.lookWanted = true;
 }
