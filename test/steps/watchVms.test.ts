@@ -1,106 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Proxy } from '../../api/proxy.ts';
 import { stopVm } from '../../activities/stopVm.ts';
-import { watchVms } from '../../activities/watchVms.ts';
 import { waitBudgets } from '../../workflows/contract/budgets.ts';
-import type { Observed } from '../../workflows/contract/messages.ts';
-import type { Vm } from '../simulator/cluster.ts';
-import { powerOff, powerOn } from '../simulator/power.ts';
-import { aWatchedProxy, type WatchedFields } from '../support/aWatchedProxy.ts';
+import { powerOff } from '../simulator/power.ts';
+import { aWatchedProxy } from '../support/aWatchedProxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { budgetScale, onWatch, placed, proxiesOf, workflowOf } from '../support/onWatch.ts';
 import { removing } from '../support/removals.ts';
 import { stepFixture } from '../support/stepFixture.ts';
-import { hashOf, withSteps, type StepRig } from '../support/stepHarness.ts';
-
-interface Watching {
-  rig: StepRig;
-  /** What the statuses say; replace an entry as a workflow would. */
-  proxies: Proxy[];
-  told: { workflowId: string; news: Observed }[];
-  reread: string[];
-  /** Waits until `count` more listings have been taken. */
-  rounds: (count: number) => Promise<void>;
-  listings: () => number;
-}
-
-/** Guests keep the address a test gives them. */
-const slowGuests = { fixture: stepFixture({ times: { agentSeconds: 100_000 } }) };
-/** Seconds of production are some milliseconds here. */
-const budgetScale = 0.004;
-
-async function onWatch(
-  body: (watching: Watching) => Promise<void>,
-  setUp: (rig: StepRig) => Proxy[],
-  random = 1,
-  options = slowGuests,
-): Promise<void> {
-  await withSteps(async (rig) => {
-    const proxies = setUp(rig);
-    rig.simulator.refreshStats();
-    const told: Watching['told'] = [];
-    const reread: string[] = [];
-    const attempt = new AbortController();
-    const pace = { ...rig.deps.pace, budgetScale };
-    const steps = { ...rig.deps, pace };
-    const step = watchVms(
-      {
-        steps,
-        api: (name, call) => rig.clients.laneApi(name, 'watch', call),
-        watchProxies: () => ({
-          list: () => proxies,
-          synced: () => true,
-          stop: () => Promise.resolve(),
-        }),
-        alarms: rig.deps.alarms,
-        observed: (workflowId, news) => {
-          told.push({ workflowId, news });
-          return Promise.resolve();
-        },
-        desiredChanged: (workflowId) => {
-          reread.push(workflowId);
-          return Promise.resolve();
-        },
-        random: () => random,
-      },
-      {
-        call: { signal: attempt.signal, writesUntilMs: 0 },
-        scheduledAtMs: 0,
-        heartbeat: () => undefined,
-        log: rig.deps.log,
-      },
-      { provider: 'pve' },
-    );
-    const running = step.catch((error: unknown) => error);
-    const listings = (): number => rig.sent('GET', /\/cluster\/resources/).length;
-    const rounds = async (count: number): Promise<void> => {
-      const from = listings();
-      await eventually(() => listings() >= from + count);
-    };
-    try {
-      await body({ rig, proxies, told, reread, rounds, listings });
-    } finally {
-      attempt.abort(new Error('over'));
-      assert.match(String(await running), /over/);
-    }
-  }, options);
-}
-
-/** The n-th VM, running and with its tag, and the Proxy whose status describes it. */
-function placed(rig: StepRig, n: number, fields: WatchedFields = {}): [Vm, Proxy] {
-  const config = { name: `vm-${n}`, tags: 'proxy_operator' };
-  const vm = rig.place({ vmid: 100_000 + n, config });
-  powerOn(rig.simulator.core, vm);
-  assert.ok(vm.running);
-  Object.assign(vm.running, { agentUp: true, address: `192.0.2.${n}` });
-  return [vm, aWatchedProxy(n, fields)];
-}
-
-function proxiesOf(count: number): (rig: StepRig) => Proxy[] {
-  return (rig) => Array.from({ length: count }, (_, n) => placed(rig, n + 1)[1]);
-}
-
-const workflowOf = ({ metadata }: Proxy): string => `proxy-${metadata.uid}`;
+import { hashOf, type StepRig } from '../support/stepHarness.ts';
 
 describe('watchVms', () => {
   it('tells nobody while all VMs are as their statuses say', () =>
