@@ -7,8 +7,8 @@ import type { ProbeCredentialsCache } from './credentials.ts';
 import type { ProbeOutcome, ProbeRequest } from './probe.ts';
 import { ProbeSchedule } from './schedule.ts';
 import type { LatestProbe, TargetDown } from './targetDown.ts';
-import { isProbedOtherwise, targetsOf } from './targets.ts';
-import type { ProbeTarget } from './targets.ts';
+import { isProbedOtherwise, probedOf } from './probed.ts';
+import type { ProbedAddress } from './probed.ts';
 import { nextProbeAtMs, nextVerdict, slotFrom, startingVerdict } from './verdict.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -30,7 +30,7 @@ export interface ProberOptions {
 }
 
 interface Watched {
-  target: ProbeTarget;
+  probed: ProbedAddress;
   verdict: Verdict;
   latest: LatestProbe | null;
   /** When the failures in a row began (epoch ms). */
@@ -75,25 +75,25 @@ export class Prober {
 
   /** Takes in what the cache holds now. The first time, verdicts start from the statuses: a restart causes no storm. */
   update(proxies: readonly Proxy[]): void {
-    const targets = new Map<string, ProbeTarget>();
+    const wanted = new Map<string, ProbedAddress>();
     for (const proxy of proxies) {
-      for (const target of targetsOf(proxy, this.#options.defaultUrl))
-        targets.set(target.key, target);
+      for (const probed of probedOf(proxy, this.#options.defaultUrl))
+        wanted.set(probed.key, probed);
     }
     const nowMs = this.#options.now();
-    const added = this.#schedule.keep(targets.keys(), nowMs);
+    const added = this.#schedule.keep(wanted.keys(), nowMs);
     for (const [key, watched] of this.#watched) {
-      const target = targets.get(key);
-      if (target === undefined) this.#leave(key, watched);
-      else this.#retarget(key, watched, target);
+      const probed = wanted.get(key);
+      if (probed === undefined) this.#leave(key, watched);
+      else this.#change(key, watched, probed);
     }
     for (const key of added) {
-      const target = targets.get(key);
-      if (target === undefined) continue;
-      this.#watched.set(key, this.#startOf(target));
+      const probed = wanted.get(key);
+      if (probed === undefined) continue;
+      this.#watched.set(key, this.#startOf(probed));
       // What the status tells need not be found out at once: a restart probes no thousand proxies in one second.
-      if (this.#first && target.published !== null)
-        this.#schedule.ended(key, slotFrom(nowMs, target));
+      if (this.#first && probed.published !== null)
+        this.#schedule.ended(key, slotFrom(nowMs, probed));
     }
     this.#first = false;
   }
@@ -126,10 +126,10 @@ export class Prober {
     await Promise.all(this.#telling);
   }
 
-  #startOf(target: ProbeTarget): Watched {
+  #startOf(probed: ProbedAddress): Watched {
     return {
-      target,
-      verdict: startingVerdict(this.#first ? target.published : null),
+      probed,
+      verdict: startingVerdict(this.#first ? probed.published : null),
       latest: null,
       failingSinceMs: 0,
       toldMs: 0,
@@ -143,9 +143,9 @@ export class Prober {
     leaving.abort();
   }
 
-  #retarget(key: string, watched: Watched, target: ProbeTarget): void {
-    const otherwise = isProbedOtherwise(watched.target, target);
-    watched.target = target;
+  #change(key: string, watched: Watched, probed: ProbedAddress): void {
+    const otherwise = isProbedOtherwise(watched.probed, probed);
+    watched.probed = probed;
     if (otherwise) this.#schedule.hasten(key, this.#options.now());
   }
 
@@ -153,34 +153,34 @@ export class Prober {
     const watched = this.#watched.get(key);
     if (watched === undefined) return;
     const { log, now, random } = this.#options;
-    const { target } = watched;
+    const { probed } = watched;
     const startedMs = now();
     let outcome: ProbeOutcome | null = null;
     let tookMs = 0;
     try {
-      outcome = await this.#probe(target, watched.leaving.signal);
+      outcome = await this.#probe(probed, watched.leaving.signal);
       tookMs = now() - startedMs;
       // The address may have gone meanwhile, and with it everybody who wants to know.
       if (outcome !== null && this.#watched.get(key) === watched)
         await this.#judge(watched, outcome);
     } catch (error) {
-      log.error({ err: error, ...fieldsOf(target) }, 'probe failed inside the operator');
+      log.error({ err: error, ...fieldsOf(probed) }, 'probe failed inside the operator');
     }
     if (this.#watched.get(key) !== watched) return;
     const nowMs = now();
-    const next = watched.target;
+    const next = watched.probed;
     // Nothing learnt: no reason to be eager.
     const verdict = outcome === null ? startingVerdict(true) : watched.verdict;
-    const dueMs = isProbedOtherwise(target, next)
+    const dueMs = isProbedOtherwise(probed, next)
       ? nowMs
       : nextProbeAtMs(verdict, next, { startedMs, nowMs }, random());
     this.#schedule.ended(key, dueMs, tookMs > next.intervalMs * slowShare);
   }
 
   /** `null` when nothing can be said: the credentials could not be asked for, or nobody wants to know any more. */
-  async #probe(target: ProbeTarget, signal: AbortSignal): Promise<ProbeOutcome | null> {
+  async #probe(probed: ProbedAddress, signal: AbortSignal): Promise<ProbeOutcome | null> {
     const { credentials, log, probe } = this.#options;
-    const { namespace, authSecret, ip, port, url, timeoutMs, expectedStatuses } = target;
+    const { namespace, authSecret, ip, port, url, timeoutMs, expectedStatuses } = probed;
     const request = { ip, port, url, timeoutMs, expectedStatuses };
     try {
       if (authSecret === null) return await probe({ ...request, credentials: null }, signal);
@@ -194,19 +194,19 @@ export class Prober {
       if (isMissing(error) && error instanceof Error) {
         return { healthy: false, reason: 'ProbeFailed', message: error.message, pastProxy: false };
       }
-      if (!signal.aborted) log.debug({ err: error, ...fieldsOf(target) }, 'proxy not probed');
+      if (!signal.aborted) log.debug({ err: error, ...fieldsOf(probed) }, 'proxy not probed');
       return null;
     }
   }
 
   async #judge(watched: Watched, outcome: ProbeOutcome): Promise<void> {
     const { targetDown, log, now } = this.#options;
-    const { target, verdict: before } = watched;
-    log.trace({ ...fieldsOf(target), ...outcome }, 'proxy probed');
-    watched.latest = { uid: target.uid, url: target.url, atMs: now(), ...outcome };
-    if (outcome.healthy) targetDown.answered(target.url);
+    const { probed, verdict: before } = watched;
+    log.trace({ ...fieldsOf(probed), ...outcome }, 'proxy probed');
+    watched.latest = { uid: probed.uid, url: probed.url, atMs: now(), ...outcome };
+    if (outcome.healthy) targetDown.answered(probed.url);
     else if (before.failures === 0) watched.failingSinceMs = now();
-    const verdict = nextVerdict(before, outcome, target.thresholds);
+    const verdict = nextVerdict(before, outcome, probed.thresholds);
     const turnedBad = verdict.healthy === false && before.healthy !== false;
     if (turnedBad && outcome.pastProxy && (await this.#spares(watched))) {
       watched.verdict = { ...verdict, healthy: before.healthy };
@@ -216,7 +216,7 @@ export class Prober {
     if (verdict.healthy === null) return;
     if (verdict.healthy !== before.healthy) {
       watched.tellings = 0;
-      log.info({ ...fieldsOf(target), ...outcome }, 'proxy health changed');
+      log.info({ ...fieldsOf(probed), ...outcome }, 'proxy health changed');
       // A verdict is told again by a probe that bears it out, not by one that is about to overthrow it.
     } else if (outcome.healthy !== verdict.healthy || !this.#mustRetell(watched)) return;
     // Beside the probes: a Temporal that does not answer must not take their places.
@@ -226,8 +226,8 @@ export class Prober {
     this.#telling.add(telling);
   }
 
-  async #spares({ target, failingSinceMs }: Watched): Promise<boolean> {
-    return await this.#options.targetDown.spares(target.url, failingSinceMs, this.#latest());
+  async #spares({ probed, failingSinceMs }: Watched): Promise<boolean> {
+    return await this.#options.targetDown.spares(probed.url, failingSinceMs, this.#latest());
   }
 
   #latest(): LatestProbe[] {
@@ -235,9 +235,9 @@ export class Prober {
   }
 
   /** The workflow should have published it by now: the signal was lost, or its run was. */
-  #mustRetell({ target, verdict, toldMs, tellings }: Watched): boolean {
+  #mustRetell({ probed, verdict, toldMs, tellings }: Watched): boolean {
     const disagrees =
-      target.role === 'serving' ? target.published !== verdict.healthy : verdict.healthy === true;
+      probed.role === 'serving' ? probed.published !== verdict.healthy : verdict.healthy === true;
     if (!disagrees) return false;
     const pauseMs = Math.min(retellMaxMs, retellFirstMs * 2 ** Math.max(0, tellings - 1));
     return this.#options.now() - toldMs >= pauseMs;
@@ -253,11 +253,11 @@ export class Prober {
 
   async #tell(watched: Watched, healthy: boolean): Promise<void> {
     const { run, signal, log, now } = this.#options;
-    const { target, verdict } = watched;
+    const { probed, verdict } = watched;
     watched.toldMs = now();
     watched.tellings++;
     this.#sequence++;
-    const { ip, port, workflowId } = target;
+    const { ip, port, workflowId } = probed;
     const { reason, message } = verdict;
     try {
       await signal(workflowId, {
@@ -270,11 +270,11 @@ export class Prober {
         message,
       });
     } catch (error) {
-      log.warn({ err: error, ...fieldsOf(target) }, 'health not told, told again later');
+      log.warn({ err: error, ...fieldsOf(probed) }, 'health not told, told again later');
     }
   }
 }
 
-function fieldsOf({ namespace, name, ip, port }: ProbeTarget): Record<string, string | number> {
+function fieldsOf({ namespace, name, ip, port }: ProbedAddress): Record<string, string | number> {
   return { proxy: `${namespace}/${name}`, ip, port };
 }

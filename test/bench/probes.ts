@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { z } from 'zod';
-import { targetsOf } from '../../activities/probe/targets.ts';
+import { probedOf } from '../../activities/probe/probed.ts';
 import { probeProxies } from '../../activities/probeProxies.ts';
 import { parseProxy, type Proxy } from '../../api/proxy.ts';
 import { printLine, runProgram, UserError } from '../../deploy/dev/program.ts';
@@ -107,7 +107,7 @@ function punctuality(
   rounds: number,
 ): Pick<ProbeCost, 'latenessMs' | 'missing'> {
   const shares = new Map(
-    proxies.flatMap((proxy) => targetsOf(proxy, targetUrl)).map(({ ip, share }) => [ip, share]),
+    proxies.flatMap((proxy) => probedOf(proxy, targetUrl)).map(({ ip, share }) => [ip, share]),
   );
   const answering = arrivals.filter(({ ip }) => kindOf(numberOf(ip)) !== 'hangs');
   const counts = new Map<string, number>();

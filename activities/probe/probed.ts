@@ -4,7 +4,8 @@ import { proxyWorkflowId } from '../../workflows/contract/messages.ts';
 import { fnv1a32 } from '../vm/identity.ts';
 import type { Thresholds } from './verdict.ts';
 
-export interface ProbeTarget {
+/** An address to probe, and how. */
+export interface ProbedAddress {
   /** `<uid>|<ip>:<port>`: a changed address starts from nothing. */
   key: string;
   /** Its own moment in every interval, 0 ≤ x < 1: spread evenly over the Proxies. */
@@ -29,7 +30,7 @@ export interface ProbeTarget {
 }
 
 /** Whether a probe as `after` wants it could end otherwise than one as `before` wanted it: its result is not waited for an interval. */
-export function isProbedOtherwise(before: ProbeTarget, after: ProbeTarget): boolean {
+export function isProbedOtherwise(before: ProbedAddress, after: ProbedAddress): boolean {
   return (
     before.url !== after.url ||
     before.intervalMs !== after.intervalMs ||
@@ -40,7 +41,7 @@ export function isProbedOtherwise(before: ProbeTarget, after: ProbeTarget): bool
 }
 
 /** None for a Proxy under deletion: it serves nobody any more. */
-export function targetsOf(proxy: Proxy, defaultUrl: string): ProbeTarget[] {
+export function probedOf(proxy: Proxy, defaultUrl: string): ProbedAddress[] {
   const { metadata, spec, status } = proxy;
   if (metadata.deletionTimestamp !== undefined || status.phase === 'Deleting') return [];
   const { healthCheck } = spec;
@@ -57,18 +58,18 @@ export function targetsOf(proxy: Proxy, defaultUrl: string): ProbeTarget[] {
     expectedStatuses: healthCheck.expectedStatuses ?? null,
     authSecret: spec.auth?.secretRef.name ?? null,
   };
-  const placeOf = (ip: string): Pick<ProbeTarget, 'key' | 'share'> => {
+  const placeOf = (ip: string): Pick<ProbedAddress, 'key' | 'share'> => {
     const key = `${metadata.uid}|${ip}:${spec.port}`;
     return { key, share: fnv1a32(key) / 2 ** 32 };
   };
-  const targets: ProbeTarget[] = [];
+  const probed: ProbedAddress[] = [];
   const { ip } = status;
   if (ip !== null) {
-    targets.push({ ...common, ...placeOf(ip), role: 'serving', ip, published: status.healthy });
+    probed.push({ ...common, ...placeOf(ip), role: 'serving', ip, published: status.healthy });
   }
   const next = status.replacement?.ip ?? null;
   if (next !== null && next !== ip) {
-    targets.push({ ...common, ...placeOf(next), role: 'replacement', ip: next, published: null });
+    probed.push({ ...common, ...placeOf(next), role: 'replacement', ip: next, published: null });
   }
-  return targets;
+  return probed;
 }
