@@ -22,7 +22,7 @@ import { createLife, StepFailed, type Life } from './life.ts';
 import { carryOut, leftBehind } from './moves.ts';
 import { moveKey, nextMove, type Move } from './nextMove.ts';
 import { describe, sentenceOf, timeOf } from './conditions.ts';
-import { addEvent, initialState, type ProxyState } from './state.ts';
+import { addEvent, initialState, type ProxyState, type Trouble } from './state.ts';
 import { messageOf, phaseOf } from './status.ts';
 import { nextTrouble } from './trouble.ts';
 import { shownTrouble } from './view.ts';
@@ -76,11 +76,13 @@ async function parked(state: ProxyState, move: Extract<Move, { kind: 'park' }>):
 async function underWay(life: Life, move: Move): Promise<void> {
   const { state } = life;
   const key = moveKey(move);
+  // A repair tells what it sees in the place of what stopped the one before: the count of tries goes on from that.
+  const repairedBefore = state.repairTrouble;
   const scope = new CancellationScope({ cancellable: true });
   const ended = { value: false };
   const run = scope
     .run(() => carryOut(life, move))
-    .catch((error: unknown) => noteFailure(state, move, error, scope))
+    .catch((error: unknown) => noteFailure(state, move, error, scope, repairedBefore))
     .finally(() => {
       ended.value = true;
     });
@@ -139,8 +141,9 @@ function noteFailure(
   move: Move,
   error: unknown,
   scope: CancellationScope,
+  repairedBefore: Trouble | null,
 ): void {
-  if (error instanceof StepFailed) return noteTrouble(state, move, error, scope);
+  if (error instanceof StepFailed) return noteTrouble(state, move, error, scope, repairedBefore);
   if (isCancellation(error) && scope.consideredCancelled) return;
   throw error;
 }
@@ -151,6 +154,7 @@ function noteTrouble(
   move: Move,
   { step, failure, subject }: StepFailed,
   scope: CancellationScope,
+  repairedBefore: Trouble | null,
 ): void {
   if (!state.deleting && isOfDeletion(move)) return;
   // The object was restored to before its deletion, perhaps: nobody tells that, so it is read.
@@ -161,7 +165,8 @@ function noteTrouble(
   const removal =
     move.kind === 'remove' ? state.removals.find(({ vm }) => vm.vmid === move.vmid) : undefined;
   if (move.kind === 'remove' && !removal) return;
-  const before = removal ? removal.trouble : state[slot];
+  const earlier = slot === 'repairTrouble' ? repairedBefore : state[slot];
+  const before = removal ? removal.trouble : earlier;
   const trouble = nextTrouble(before, step, failure, Date.now(), slot !== 'trouble', subject);
   if (failure.kind === 'failed' && before?.reason !== trouble.reason) {
     addEvent(state, 'Warning', trouble.reason, step, sentenceOf(trouble));

@@ -91,6 +91,36 @@ describe('a Proxy whose VM does not run, or is gone', () => {
     });
   });
 
+  const noQuorum = {
+    type: 'Transient',
+    message: 'cluster not ready - no quorum?',
+    facts: { reason: 'TaskFailed', scope: 'provider' },
+  } as const;
+  for (const [what, step, differs] of [
+    ['a VM cannot be started', 'startVm', { power: 'stopped' }],
+    ['the tag of one that runs cannot be set', 'configureVm', { untagged: true }],
+  ] as const) {
+    it(`tries ever more rarely while ${what}, and tells it once`, async () => {
+      await onReady(async (story, vm) => {
+        const { world, skip, until } = story;
+        let tries = 0;
+        world.before(step, () => {
+          tries += 1;
+        });
+        world.fail(step, ...Array.from({ length: 60 }, () => noQuorum));
+        Object.assign(vm, differs);
+        await observed(story);
+        await until(() => tries === 1, 'the first try');
+        await skip(60_000);
+        // 0, 1, 3, 7, 15 and 31 s after the first.
+        assert.ok(tries >= 4 && tries <= 6, `${tries} tries within a minute`);
+        assert.match(world.status?.message ?? '', /no quorum/);
+        const told = eventReasons(world).filter((reason) => reason === 'TaskFailed');
+        assert.equal(told.length, 1);
+      });
+    });
+  }
+
   it('makes a VM again that is gone, and keeps the seed of its name', async () => {
     await onReady(async (story, vm) => {
       const { world, until, health } = story;
