@@ -1,6 +1,6 @@
 /** The one config write of the specification: size, agent, tags, seed on ide2, net0, and the mark kept current. */
 import type { Step, StepContext, StepDeps } from './deps.ts';
-import { lockHolder } from './facts/locks.ts';
+import { lockHolder, waitingForLock } from './facts/locks.ts';
 import { markFor } from './facts/marks.ts';
 import { findRow, leftAlone } from './facts/removal.ts';
 import { claimOf, findOurVm, ownershipOf, readConfig, vmAt, type OurVm } from './facts/vms.ts';
@@ -130,13 +130,7 @@ async function write(
 }
 
 function requireUnlocked({ vmid, node, lock }: Pick<OurVm, 'vmid' | 'node' | 'lock'>): void {
-  if (lock === null) return;
-  throw transient('WaitingForLock', `${vmAt({ vmid, node })} is locked (${lock}); waiting`, {
-    vmid,
-    node,
-    lock,
-    goBack: true,
-  });
+  if (lock !== null) throw waitingForLock({ vmid, node }, lock, { goBack: true });
 }
 
 /**

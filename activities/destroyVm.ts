@@ -1,6 +1,7 @@
 /** Destroys the stopped VM with its disks. Its seed stays: neither destroy nor purge touches an ISO. */
 import type { Step, StepContext, StepDeps } from './deps.ts';
 import { exclusively } from './facts/exclusive.ts';
+import { requireLiveLock, waitingForLock } from './facts/locks.ts';
 import { confirmPurpose } from './facts/purpose.ts';
 import {
   deletionBlocked,
@@ -8,8 +9,6 @@ import {
   freshApi,
   protectionOf,
   readRemovable,
-  requireLiveLock,
-  waitingForLock,
   type RemovableVm,
 } from './facts/removal.ts';
 import { listTasksEverywhere, slotsTaken } from './facts/tasks.ts';

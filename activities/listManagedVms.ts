@@ -2,8 +2,7 @@
 import type { Step, StepDeps } from './deps.ts';
 import { takeCensus } from './facts/census.ts';
 import { proveListing } from './facts/cluster.ts';
-import { lockHolder } from './facts/locks.ts';
-import { waitingForLock } from './facts/removal.ts';
+import { lockHolder, waitingForLock } from './facts/locks.ts';
 import { claimOf, ownershipOf, readConfig } from './facts/vms.ts';
 import type { ProxmoxApi, VmRow } from './proxmox/api.ts';
 import { probe, rowsThatMatter } from './vm/allocation.ts';

@@ -1,5 +1,6 @@
 /** Makes the VM run: starts it, or lets it go on where it was paused. */
 import type { Step } from './deps.ts';
+import { waitingForLock } from './facts/locks.ts';
 import { isRunning } from './facts/tasks.ts';
 import { findOurVm, vmAt, type OurVm } from './facts/vms.ts';
 import { transient } from './providerError.ts';
@@ -22,8 +23,7 @@ export const startVm: Step<VmStepInput, SubmitResult> = async (deps, context, in
   const { vmid, node, lock } = found;
   if (found.power === 'running') return { upid: null };
   if (lock !== null && lock !== hibernationLock) {
-    const message = `${vmAt(found)} is locked (${lock}); waiting`;
-    throw transient('WaitingForLock', message, { vmid, node, lock, goBack: true });
+    throw waitingForLock(found, lock, { goBack: true });
   }
   if (found.power === 'paused') {
     context.heartbeat();

@@ -1,5 +1,6 @@
 /** Stops the VM, hard, so that it can be destroyed. */
 import type { Step, StepContext, StepDeps } from './deps.ts';
+import { requireLiveLock, waitingForLock } from './facts/locks.ts';
 import { confirmPurpose } from './facts/purpose.ts';
 import {
   deletionBlocked,
@@ -7,8 +8,6 @@ import {
   freshApi,
   protectionOf,
   readRemovable,
-  requireLiveLock,
-  waitingForLock,
   type RemovableVm,
 } from './facts/removal.ts';
 import { ProviderError } from './providerError.ts';

@@ -12,7 +12,7 @@ import type {
 } from '../../workflows/contract/steps.ts';
 import { requireLeftoverPlace } from './census.ts';
 import { proveAbsence, requireOnline } from './cluster.ts';
-import { lockHolder } from './locks.ts';
+import { lockHolder, waitingForLock } from './locks.ts';
 import { claimOf, ownershipOf, readConfig, readStatus, vmAt } from './vms.ts';
 
 /**
@@ -100,11 +100,7 @@ async function underTaskLock(
   if (holder.kind === 'nobody') {
     return { kind: 'stuck', vmid, node, lock, remedy: unlockRemedy(vmid, node) };
   }
-  throw transient('WaitingForLock', `${vmAt(row)} is locked (${lock}); waiting`, {
-    vmid,
-    node,
-    lock,
-  });
+  throw waitingForLock(row, lock);
 }
 
 async function existing(

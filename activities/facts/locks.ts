@@ -1,8 +1,10 @@
-/** Who holds a lock of a VM: a running task, nobody any more, or nobody can tell. */
-import { isNotFound, isOutOfReach } from '../providerError.ts';
+/** Who holds a lock of a VM: a running task, nobody any more, or nobody can tell; and the refusals that follow. */
+import { isNotFound, isOutOfReach, transient, type ProviderError } from '../providerError.ts';
 import type { ProxmoxApi, TaskRow, VmRow } from '../proxmox/api.ts';
 import type { LockHolder } from '../vm/allocation.ts';
+import { isTaskLock, unlockRemedy } from '../vm/state.ts';
 import { isRunning, runningClones } from './tasks.ts';
+import { vmAt } from './vms.ts';
 
 /**
  * The holder of a lock that belongs to a task. `nobody` only when the VM's node answered, none of its running tasks
@@ -28,6 +30,34 @@ export async function lockHolder(
   if (clone !== undefined) return { kind: 'task', upid: clone.upid };
   if (clones.some((candidate) => candidate.vmid === null)) return { kind: 'undecided' };
   return { kind: (await lockNow(api, node, vmid)) === lock ? 'nobody' : 'undecided' };
+}
+
+/** Throws Transient `VmLeftover` when the lock's task is dead, so that waiting would never end. */
+export async function requireLiveLock(
+  api: ProxmoxApi,
+  row: Pick<VmRow, 'node' | 'vmid'>,
+  lock: string,
+): Promise<void> {
+  if (!isTaskLock(lock)) return;
+  const holder = await lockHolder(api, row, lock);
+  if (holder.kind !== 'nobody') return;
+  const { vmid, node } = row;
+  const remedy = unlockRemedy(vmid, node);
+  throw transient(
+    'VmLeftover',
+    `${vmAt(row)} is locked (${lock}) by a task that is dead, which no API token can clear; ${remedy}`,
+    { vmid, node, lock, remedy },
+  );
+}
+
+/** Transient: the lock will go, so waiting helps. `goBack`: the line then looks for the VM afresh. */
+export function waitingForLock(
+  { vmid, node }: Pick<VmRow, 'node' | 'vmid'>,
+  lock: string,
+  facts: { goBack?: true } = {},
+): ProviderError {
+  const message = `${vmAt({ vmid, node })} is locked (${lock}); waiting`;
+  return transient('WaitingForLock', message, { vmid, node, lock, ...facts });
 }
 
 /** `null`: unlocked, or gone meanwhile. */

@@ -5,12 +5,12 @@ import type { ProxmoxApi, TaskRow, VmConfig, VmRow } from '../proxmox/api.ts';
 import { ideSeedVolid } from '../vm/hardware.ts';
 import { lowestVmid, parseMark, seedFileFor } from '../vm/identity.ts';
 import { ownedBy } from '../vm/orphan.ts';
-import { isTaskLock, powerOf, unlockRemedy } from '../vm/state.ts';
+import { powerOf } from '../vm/state.ts';
 import { identityFreshMs } from '../../workflows/contract/budgets.ts';
 import type { PowerState } from '../../workflows/contract/steps.ts';
 import type { StopVmInput } from '../../workflows/contract/removalSteps.ts';
 import { proveCluster, proveListing } from './cluster.ts';
-import { lockHolder } from './locks.ts';
+import { requireLiveLock, waitingForLock } from './locks.ts';
 import { isRunning } from './tasks.ts';
 import { claimOf, ownershipOf, readConfig, readStatus, vanished, vmAt } from './vms.ts';
 
@@ -128,34 +128,6 @@ async function settlePlaceholder(api: ProxmoxApi, row: VmRow, lock: string | nul
   if (lock === null) return;
   await requireLiveLock(api, row, lock);
   throw waitingForLock(row, lock);
-}
-
-/** Throws Transient `VmLeftover` when the lock's task is dead, so that waiting would never end. */
-export async function requireLiveLock(
-  api: ProxmoxApi,
-  row: { vmid: number; node: string },
-  lock: string,
-): Promise<void> {
-  if (!isTaskLock(lock)) return;
-  const holder = await lockHolder(api, row, lock);
-  if (holder.kind !== 'nobody') return;
-  const { vmid, node } = row;
-  const remedy = unlockRemedy(vmid, node);
-  throw transient(
-    'VmLeftover',
-    `${vmAt(row)} is locked (${lock}) by a task that is dead, which no API token can clear; ${remedy}`,
-    { vmid, node, lock, remedy },
-  );
-}
-
-/** Transient: the lock is held by a task under way, so waiting helps. */
-export function waitingForLock(at: { vmid: number; node: string }, lock: string): Error {
-  const { vmid, node } = at;
-  return transient('WaitingForLock', `${vmAt(at)} is locked (${lock}); waiting`, {
-    vmid,
-    node,
-    lock,
-  });
 }
 
 /** The line that says why a VM at one of our VMIDs is not touched. */
