@@ -94,13 +94,13 @@ describe('a probe', () => {
     assert.match(outcome.message, /503/);
   });
 
-  it('is no HTTP proxy what answers with something else', async () => {
+  it('is no HTTP proxy what answers with something else', async (t) => {
     const other = createServer((socket) => socket.resume().end('SSH-2.0-OpenSSH\r\n'));
+    t.after(() => other.close());
     const port = await listening(other);
     const outcome = await probe({ ...request, port }, never);
     assert.equal(outcome.reason, 'ProbeFailed');
     assert.match(outcome.message, /what listens at .* does not speak HTTP/);
-    await new Promise((resolve) => other.close(resolve));
   });
 
   it('reaches an External proxy by its host name, and says when the name is unknown', async () => {
@@ -170,16 +170,16 @@ describe('a probe', () => {
       assert.equal(closed.pastProxy, true);
     });
 
-    it('blames the target for a tunnel that is opened and cut', async () => {
+    it('blames the target for a tunnel that is opened and cut', async (t) => {
       const cutter = createServer((socket) => {
         socket.on('error', () => undefined).once('data', () => socket.end());
       });
+      t.after(() => cutter.close());
       const port = await listening(cutter);
       const outcome = await probe({ ...request, url: `https://127.0.0.1:${port}/` }, never);
       assert.equal(outcome.reason, 'ConnectionReset');
       assert.equal(outcome.pastProxy, true);
       assert.match(outcome.message, /the tunnel to 127\.0\.0\.1:\d+ through .* was cut/);
-      await new Promise((resolve) => cutter.close(resolve));
     });
 
     it('says in a few words that the target speaks no TLS', async () => {
@@ -191,14 +191,14 @@ describe('a probe', () => {
       assert.match(outcome.message, /failed: [a-z ]+$/);
     });
 
-    it('gives no advice how to start the operator to who reads of a certificate', async () => {
+    it('gives no advice how to start the operator to who reads of a certificate', async (t) => {
       setDefaultCACertificates(trusted);
       const unknown = await (await newCa('unknown', 1)).issue(['127.0.0.1']);
       const server = createTlsServer(unknown, (_request, response) => void response.end());
+      t.after(() => server.close());
       const port = await listening(server);
       const outcome = await probe({ ...request, url: `https://127.0.0.1:${port}/` }, never);
       assert.match(outcome.message, /failed: unable to verify the first certificate$/);
-      await new Promise((resolve) => server.close(resolve));
     });
 
     it('says that a port that speaks TLS only is no plain proxy', async () => {

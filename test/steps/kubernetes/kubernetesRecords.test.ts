@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { finalizer } from '../../../api/proxy.ts';
 import { createKubernetesClient } from '../../../activities/kubernetes/client.ts';
 import type { KubernetesClient } from '../../../activities/kubernetes/client.ts';
+import { readCredentials } from '../../../activities/kubernetes/secrets.ts';
 import { KubernetesProxyRecords } from '../../../activities/kubernetes/kubernetesRecords.ts';
 import { ProviderError } from '../../../activities/providerError.ts';
 import type { ProxyRef } from '../../../workflows/contract/proxy.ts';
@@ -187,6 +188,16 @@ describe('KubernetesProxyRecords', () => {
     assert.match(noKey.message, /Secret egress\/squid has no key other/);
     const noSecret = await rejection(records.secretKey('egress', 'absent', 'userData'));
     assert.match(noSecret.message, /Secret egress\/absent does not exist/);
+  });
+
+  it('reads user name and password in one request, so that no change of both comes between them', async () => {
+    server.secrets.set('egress/squid', { password: 'p', username: 'u' });
+    const credentials = await readCredentials(client, 'egress', 'squid');
+    assert.deepEqual(credentials, { username: 'u', password: 'p' });
+    const reads = server.requests.filter(({ path }) => path.endsWith('/secrets/squid'));
+    assert.equal(reads.length, 1);
+    const noSecret = await rejection(readCredentials(client, 'egress', 'absent'));
+    assert.match(noSecret.message, /Create it with the key username and the key password/);
   });
 });
 

@@ -239,9 +239,13 @@ describe('the Proxy cache', () => {
   });
 
   it('keeps no cloud-init', async () => {
-    server.put('p1', { cloudInit: '#cloud-config' });
+    // kubectl keeps a copy of what it applied.
+    const applied = 'kubectl.kubernetes.io/last-applied-configuration';
+    const annotations = { [applied]: '{"spec":{"cloudInit":"CANARY"}}', other: 'kept' };
+    server.put('p1', { cloudInit: '#cloud-config CANARY' }, { annotations });
     start();
     await eventually(() => assert.deepEqual(names(), ['p1']));
-    assert.equal(cache?.list()[0]?.spec.cloudInit, undefined);
+    assert.ok(!JSON.stringify(cache?.list()).includes('CANARY'));
+    assert.deepEqual(cache?.list()[0]?.metadata.annotations, { other: 'kept' });
   });
 });
