@@ -31,7 +31,7 @@ export interface CachePace {
   retryMaxMs: number;
 }
 
-export const cachePace: CachePace = {
+const cachePace: CachePace = {
   pageSize: proxyPageSize,
   idleMs: 30_000,
   fullListMs: 300_000,
