@@ -42,7 +42,8 @@ export function keepLedger(
   tokens: Readonly<Record<string, InstallationName>>,
 ): Ledger {
   const entries = new WeakMap<Vm, Entry>();
-  const files = new Map<string, InstallationName | 'hand'>();
+  /** Who uploaded a file, by node and name; one that nobody uploaded was put there by hand. */
+  const uploads = new Map<string, InstallationName>();
   const harm: string[] = [];
   const { vms } = simulator.cluster;
   let judged = 0;
@@ -58,7 +59,6 @@ export function keepLedger(
   }
 
   for (const vm of vms.values()) enter(vm, 'hand', 'was there before');
-  for (const { node, name } of simulator.isos()) files.set(`${node} ${name}`, 'hand');
 
   const set = vms.set.bind(vms);
   vms.set = (vmid, vm) => {
@@ -81,8 +81,8 @@ export function keepLedger(
     if (upid !== undefined) return upid.split(':')[7] === token ? null : "it is another one's task";
     const [, node, volume] = /^\/nodes\/([^/]+)\/storage\/[^/]+\/content\/(.+)$/.exec(path) ?? [];
     if (volume !== undefined) {
-      const owner = files.get(`${node} ${volume.replace(/^.*iso\//, '')}`);
-      return owner === undefined || owner === who ? null : `the file is that of ${owner}`;
+      const owner = ownerOf(node ?? '', volume.replace(/^.*iso\//, ''));
+      return owner === null || owner === who ? null : `the file is that of ${owner}`;
     }
     if (/\/storage\/[^/]+\/upload$/.test(path)) {
       // Its name comes with the body, which is noted a moment later.
@@ -90,6 +90,14 @@ export function keepLedger(
       return null;
     }
     return 'no such write is expected at all';
+  }
+
+  /** `null`: there is no such file. */
+  function ownerOf(node: string, file: string): InstallationName | 'hand' | null {
+    const uploader = uploads.get(`${node} ${file}`);
+    if (uploader !== undefined) return uploader;
+    const isThere = simulator.isos().some((iso) => iso.node === node && iso.name === file);
+    return isThere ? 'hand' : null;
   }
 
   function judgeVm(who: InstallationName, vmid: number, clone: boolean): string | null {
@@ -118,10 +126,10 @@ export function keepLedger(
 
   function noteUpload(who: InstallationName, { path, params }: SeenRequest): void {
     const [, node] = /^\/nodes\/([^/]+)/.exec(path) ?? [];
-    const key = `${node} ${String(params['filename'])}`;
-    const owner = files.get(key);
-    if (owner === undefined) files.set(key, who);
-    else if (owner !== who) harm.push(`${who} uploads ${key}, which is a file of ${owner}`);
+    const name = String(params['filename']);
+    const owner = ownerOf(node ?? '', name);
+    if (owner === null) uploads.set(`${node} ${name}`, who);
+    else if (owner !== who) harm.push(`${who} uploads ${name} on ${node}, a file of ${owner}`);
   }
 
   const push = simulator.requests.push.bind(simulator.requests);
