@@ -13,6 +13,7 @@ import {
   type Observed,
 } from '../workflows/contract/messages.ts';
 
+/** Without a deadline a Temporal that hangs would gather the signals of all Proxies, hold up the watch of a provider, and a drain. */
 const signalDeadlineMs = 10_000;
 
 /** Signals `health`; a run that does not exist is no failure. */
@@ -21,10 +22,7 @@ export async function signalHealth(
   workflowId: string,
   health: HealthSignal,
 ): Promise<void> {
-  // Without a deadline a Temporal that hangs would gather the signals of all Proxies, and a drain would wait for them.
-  await client.connection.withDeadline(Date.now() + signalDeadlineMs, () =>
-    signalIfRunning(client, workflowId, signalNames.health, health),
-  );
+  await signalIfRunning(client, workflowId, signalNames.health, health);
 }
 
 /** Signals `observed`; a run that does not exist is no failure. */
@@ -92,7 +90,9 @@ async function signalIfRunning(
   ...args: unknown[]
 ): Promise<void> {
   try {
-    await client.workflow.getHandle(workflowId).signal(signal, ...args);
+    await client.connection.withDeadline(Date.now() + signalDeadlineMs, () =>
+      client.workflow.getHandle(workflowId).signal(signal, ...args),
+    );
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }

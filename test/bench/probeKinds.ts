@@ -47,7 +47,7 @@ export function latenessOf(atMs: number, intervalMs: number, share: number): num
 }
 
 /** The value that so much of them (0 to 1) do not exceed; 0 of none. */
-function percentile(values: readonly number[], part: number): number {
+export function percentile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? 0;
 }
