@@ -26,7 +26,7 @@ describe('two installations on one cluster', () => {
       const figures = await runWalks(ground, { operations: length, length });
       assert.equal(figures.operations, length);
       // A walk in which nothing is made proves nothing.
-      assert.ok(figures.clones > 5 && figures.writes > 30, describeFigures(figures));
+      assert.ok(figures.clones > 3 && figures.writes > 15, describeFigures(figures));
     });
   }
 });
