@@ -1,4 +1,4 @@
-/** What a step may use. One argument, built once by the worker (style §2, rule 14). */
+/** What a step may use. One argument, built once by the worker: no singletons, no import that connects. */
 import type { Logger } from 'pino';
 import type { ProviderConfig } from '../api/providersConfig.ts';
 import type { AbsenceAlarms } from './kubernetes/absenceAlarm.ts';

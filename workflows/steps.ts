@@ -56,7 +56,7 @@ function heartbeatMsOf(name: StepName, boundMs: number): number {
   return (effect === 'write' ? temporalSilenceMs : 0) + boundMs + heartbeatSlackMs;
 }
 
-/** Options of one call: its time limit is wait + requests × request bound + slack (style §4). */
+/** Options of one call: its time limit is wait + requests × request bound + slack. */
 export function stepOptions(name: StepName, call: StepCall): ActivityOptions {
   const { queue, effect, requests } = stepTraits[name];
   const onMain = queue === 'main';

@@ -31,7 +31,7 @@ export class UsageError extends Error {
   }
 }
 
-/** The environment of this process; nothing else reads `process.env` (style §2, rule 14). */
+/** The environment of this process; nothing else reads `process.env`. */
 export const processEnvironment: Readonly<NodeJS.ProcessEnv> = process.env;
 
 /** `log-level` → `PROXY_OPERATOR_LOG_LEVEL`. */

@@ -9,7 +9,7 @@ import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
 import type { LogLevel } from './flags.ts';
 
-/** Field names whose values never reach a log. A belt: by rule 6 (style §2) no code hands them over anyway. */
+/** Field names whose values never reach a log. A belt: no code hands them over anyway. */
 const secretFields = [
   'token',
   'tokenSecret',
