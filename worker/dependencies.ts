@@ -1,8 +1,7 @@
 /** Builds what the steps use, once per process. Nothing connects here; first use does. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
-import type { Clock, HealthDeps, Installation, Pace, StepDeps } from '../activities/deps.ts';
+import type { HealthDeps, Installation, Pace, StepDeps } from '../activities/deps.ts';
 import type { ProcessHooks } from '../activities/bindStep.ts';
 import {
   createCollectionSteps,
@@ -25,6 +24,7 @@ import type { WatchDeps } from '../activities/watchVms.ts';
 import { createProxmoxClients, type ProxmoxClients } from '../activities/proxmox/clients.ts';
 import type { WatchVmsInput } from '../workflows/contract/providerSteps.ts';
 import { agentPollMs, runningPollMs, taskPoll } from '../workflows/contract/budgets.ts';
+import { steadyClock, wallClock } from './clocks.ts';
 import { orphanSender, restCollection } from './collections.ts';
 import type { ConfigFile } from './configFile.ts';
 import type { WorkerMetrics } from './metrics.ts';
@@ -59,13 +59,6 @@ export interface Dependencies {
   providerSteps: object;
 }
 
-const clock: Clock = {
-  now: () => Date.now(),
-  sleep: async (ms, signal) => {
-    await delay(ms, undefined, { signal });
-  },
-};
-
 /** How often a worker asks while it waits, in milliseconds. */
 export const pace: Pace = {
   taskMinMs: taskPoll.minMs,
@@ -96,7 +89,7 @@ export function createDependencies(options: DependencyOptions): Dependencies {
     survey: surveyOf(kubernetes),
     alarms: kubernetesAlarms(kubernetes),
     installation,
-    clock,
+    clock: wallClock,
     pace,
     log,
   };
@@ -106,12 +99,12 @@ export function createDependencies(options: DependencyOptions): Dependencies {
     readSecret: (namespace, name) => readCredentials(kubernetes, namespace, name),
     signal: (workflowId, health) => signalHealth(options.temporal, workflowId, health),
     healthCheckUrl: options.healthCheckUrl,
-    clock,
+    clock: steadyClock,
     log: log.child({ step: 'probeProxies' }),
   };
   const health = new KubernetesHealthRecords(kubernetes);
   const watching: WatchDeps = {
-    steps: deps,
+    steps: { ...deps, clock: steadyClock },
     api: (provider, call) => clients.laneApi(provider, 'watch', call),
     watchProxies,
     alarms: deps.alarms,
