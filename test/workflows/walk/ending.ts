@@ -108,7 +108,14 @@ function whatIsWrong(
 ): string[] {
   const { ledger } = world.cluster;
   if (metadata.deletionTimestamp !== undefined) return [`is still there (${status.message})`];
-  const own = ledger.standing().filter(({ vm, entry }) => isOwn(operator, metadata.uid, vm, entry));
+  const serves = (vm: Vm): boolean =>
+    status.phase === 'Ready' && vm.vmid === status.vmid && vm.config.get('name') === status.vmName;
+  const own = ledger.standing().filter(
+    ({ vm, entry }) =>
+      isOwn(operator, metadata.uid, vm, entry) ||
+      // Whose mark is spoilt while it serves is noticed when something is to be done to it, not before.
+      (entry.maker === operator.name && serves(vm)),
+  );
   const given = new Set(status.leftovers.map(({ vmid }) => vmid));
   const counted = own.filter(
     ({ vm, entry }) => !given.has(vm.vmid) && (!entry.wasTaken || status.vmid === vm.vmid),
