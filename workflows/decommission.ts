@@ -15,14 +15,43 @@ const maxRounds = 3;
 
 /** Removes one VM and its seeds. Throws StepFailed; running it again continues where the world stands. */
 export async function decommission(life: Life, removal: Removal): Promise<void> {
-  if (removal.purpose === 'retain') return keep(life, removal);
   try {
-    await remove(life, removal);
+    await (removal.purpose === 'retain' ? keep(life, removal) : remove(life, removal));
   } catch (error) {
+    if (isUnserved(error) && (await isElsewhere(life, removal))) return;
     if (removal.purpose !== 'orphan' || !isStillWanted(error)) throw error;
     // No orphan after all: whoever wants it is read again.
     forgetRemoval(life, removal);
     life.state.refreshWanted = true;
+  }
+}
+
+function isUnserved(error: unknown): boolean {
+  if (!(error instanceof StepFailed)) return false;
+  const { reason } = error.failure.facts;
+  return reason === 'ProviderNotServed' || reason === 'ProviderUnknown';
+}
+
+/**
+ * The provider may have another name by now: the one that is wanted lists the VM under the same VMID and name, with our
+ * mark (design §4). Then that is where the removal goes on.
+ */
+async function isElsewhere(life: Life, { vm }: Removal): Promise<boolean> {
+  const { ref, desired } = life.state;
+  const provider = desired?.provider ?? '';
+  if (provider === '' || provider === vm.provider) return false;
+  try {
+    const { vms } = await life.step(
+      'listManagedVms',
+      { ref, provider },
+      { provider, summary: `look for VM ${vm.vmid} on ${provider}` },
+    );
+    const found = vms.find(({ vmid, name }) => vmid === vm.vmid && name === vm.name);
+    if (found) Object.assign(vm, { provider, node: found.node });
+    return found !== undefined;
+  } catch (error) {
+    if (error instanceof StepFailed) return false;
+    throw error;
   }
 }
 
