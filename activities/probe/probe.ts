@@ -40,10 +40,13 @@ const maxBodyBytes = 64 * 1024;
 /** Never rejects but for `signal`, with its reason. Credentials are in no message. */
 export async function probe(request: ProbeRequest, signal: AbortSignal): Promise<ProbeOutcome> {
   const { ip, port, timeoutMs } = request;
-  const target = new URL(request.url);
+  const target = URL.parse(request.url);
+  const origin = URL.parse(`http://${isIP(ip) === 6 ? `[${ip}]` : ip}:${port}`);
+  if (target === null) return unusable('the URL of the probe', 'spec.healthCheck.url');
+  if (origin === null) return unusable('the address of the proxy', 'spec.address');
   const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const progress: Progress = { reached: false, tunnelled: false };
-  const proxy = new Client(`http://${isIP(ip) === 6 ? `[${ip}]` : ip}:${port}`, {
+  const proxy = new Client(origin, {
     connect: noticing(progress, timeoutMs),
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
@@ -61,6 +64,12 @@ export async function probe(request: ProbeRequest, signal: AbortSignal): Promise
   } finally {
     await proxy.destroy();
   }
+}
+
+/** Kubernetes takes some URLs and hosts that nothing can be asked at: `http://10.0.0.300`, a port above 65535. */
+function unusable(what: string, field: string): ProbeOutcome {
+  const message = `${what} has a host or port that cannot be; correct ${field}`;
+  return { healthy: false, reason: 'ProbeFailed', message, pastProxy: false };
 }
 
 /** How far a probe got. */

@@ -42,6 +42,16 @@ describe('a probe', () => {
     assert.deepEqual(proxy.seen, [`GET ${request.url}`]);
   });
 
+  it('says that a URL or an address cannot be, which Kubernetes takes', async () => {
+    for (const url of ['http://10.0.0.300/', 'http://127.0.0.1:99999/']) {
+      const outcome = await probe({ ...request, url }, never);
+      assert.deepEqual([outcome.healthy, outcome.reason], [false, 'ProbeFailed']);
+      assert.match(outcome.message, /correct spec\.healthCheck\.url/);
+    }
+    const nowhere = await probe({ ...request, ip: '10.0.0.300' }, never);
+    assert.match(nowhere.message, /correct spec\.address/);
+  });
+
   it('takes a redirect for an answer and an error page for none', async () => {
     page.status = 302;
     assert.equal((await probe(request, never)).healthy, true);
