@@ -80,7 +80,13 @@ function ambiguous(vm: OurVm, mac: string | null, candidates: readonly string[])
   const remedy = 'narrow it down with proxmox.address.cidrs';
   return transient(
     'AddressAmbiguous',
-    `${vmAt(vm)} reports ${candidates.join(', ')} and none of them on net0 (${mac ?? 'no MAC'}); ${remedy}`,
+    `${vmAt(vm)} reports ${someOf(candidates)} and none of them on net0 (${mac ?? 'no MAC'}); ${remedy}`,
     { vmid, node, remedy },
   );
+}
+
+/** A guest may report thousands, and statuses have their limits. */
+function someOf(addresses: readonly string[]): string {
+  const shown = addresses.slice(0, 10).join(', ');
+  return addresses.length > 10 ? `${shown} and ${addresses.length - 10} more` : shown;
 }

@@ -130,10 +130,20 @@ function reconcilingCondition(state: ProxyState): Condition {
     const message = first ? making(first) : 'a VM is being made';
     return condition('Reconciling', 'True', 'Provisioning', message);
   }
+  if (isOutOfDate(state)) {
+    const message = 'the VM that serves is of an earlier spec; one of this spec is to be made';
+    return condition('Reconciling', 'True', 'Provisioning', message);
+  }
   if (state.removals.length > 0) {
     return condition('Reconciling', 'True', 'Removing', 'an earlier VM is being removed');
   }
   return condition('Reconciling', 'False', 'Settled', 'what is wanted is what runs');
+}
+
+/** Another VM is wanted than the one that serves, though nothing is known to be made yet. */
+export function isOutOfDate({ serving, desired }: ProxyState): boolean {
+  const wanted = desired?.specHash ?? null;
+  return serving !== null && wanted !== null && serving.specHash !== wanted;
 }
 
 function isStalled(state: ProxyState): boolean {

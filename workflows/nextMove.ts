@@ -64,7 +64,14 @@ function missingMove(state: ProxyState, nowMs: number): Move {
   const move = refreshWanted ? null : orphanMove(state, nowMs);
   if (move) return move;
   const nothingLeft = !serving && !next && removals.length === 0;
-  return collected && nothingLeft && !refreshWanted ? { kind: 'end' } : park(null, 'ObjectMissing');
+  // Whose finalizer was taken off before anything was made has nothing that could ever be collected.
+  const nothingMade = state.desired !== null && (isExternal(state.desired) || !mayHaveVms(state));
+  const over = nothingLeft && (collected || nothingMade) && !refreshWanted;
+  return over ? { kind: 'end' } : park(null, 'ObjectMissing');
+}
+
+function isExternal({ mode }: DesiredProxy): boolean {
+  return mode === 'External';
 }
 
 function orphanMove(state: ProxyState, nowMs: number): Move | null {

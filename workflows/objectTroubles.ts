@@ -1,5 +1,5 @@
 /** Troubles that the object itself shows, before any step of a provider was tried. Pure changes of state. */
-import { sentenceOf } from './conditions.ts';
+import { isOutOfDate, sentenceOf } from './conditions.ts';
 import type { StepFailure } from './failures.ts';
 import { addEvent, type ProxyState } from './state.ts';
 import { nextTrouble } from './trouble.ts';
@@ -36,7 +36,9 @@ export function noteCloudInit(state: ProxyState): void {
  */
 export function noteProvider(state: ProxyState): void {
   const problem = state.desired?.providerProblem ?? null;
-  if (problem === null || state.deleting || state.serving || state.trouble !== null) return;
+  if (problem === null || state.deleting || state.trouble !== null) return;
+  // What serves is kept without its provider being asked, unless another VM is wanted.
+  if (state.serving && !isOutOfDate(state)) return;
   const failure: StepFailure = {
     kind: 'failed',
     errorClass: 'Transient',

@@ -58,10 +58,10 @@ export async function proxy(input: ProxyRun): Promise<ProxyWorkflowResult> {
   };
 }
 
-function outcomeOf({ forced, collected, desired }: ProxyState): ProxyWorkflowResult['outcome'] {
-  if (forced) return 'ForceDeleted';
-  if (collected) return 'Collected';
-  return desired === null ? 'Gone' : 'Deleted';
+function outcomeOf(state: ProxyState): ProxyWorkflowResult['outcome'] {
+  if (state.forced) return 'ForceDeleted';
+  if (state.collected) return 'Collected';
+  return state.desired === null || !state.released ? 'Gone' : 'Deleted';
 }
 
 /** Waits until the answer to «what next?» changes, by news or by time. Adds no history by itself. */

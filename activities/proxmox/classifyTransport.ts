@@ -48,9 +48,12 @@ export function classifyTransport(tried: Attempt, error: unknown, peer: Peer): P
 export function tooLateToWrite(tried: Attempt, leftMs: number, boundMs: number): ProviderError {
   const left = Math.max(0, Math.floor(leftMs / 1_000));
   const text = `nothing was sent: the attempt ends in ${left} s and the request may take ${boundMs / 1_000} s`;
+  // A fresh attempt has minutes; one that is over at its start was timed by another clock.
+  const facts = { reason: 'Timeout', scope: 'provider', outcomeUnknown: false } as const;
+  const remedy = "when this repeats, compare this worker's clock with that of Temporal's server";
   return failure(tried, text, {
     errorClass: 'Transient',
-    facts: { reason: 'Timeout', scope: 'provider', outcomeUnknown: false },
+    facts: leftMs < 0 ? { ...facts, remedy } : facts,
   });
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -48,11 +48,11 @@ export function stackFolder(name: string): StackFolder {
   };
 }
 
-/** Names of the stacks that have a folder in this checkout. */
+/** Names of the stacks that have a folder in this checkout; people may keep something else of theirs beside them. */
 export function stackNames(): string[] {
   try {
     return readdirSync(join(checkout, '.local'), { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
+      .filter((entry) => entry.isDirectory() && existsSync(stackFolder(entry.name).pids))
       .map((entry) => entry.name)
       .sort();
   } catch {

@@ -90,6 +90,19 @@ describe('the address a guest reports', () => {
       assert.match(error.message, /reports 172\.17\.0\.1, 203\.0\.113\.9 and none .*5E:00:53:01/);
       assert.match(error.facts.remedy ?? '', /address\.cidrs/);
     }));
+
+  it('names ten of very many that could be meant: a status has its limits', () =>
+    withSteps(async (rig) => {
+      const reported = Array.from(
+        { length: 300 },
+        (_, index) => `10.9.${index >> 8}.${index & 255}/16`,
+      );
+      const asking = async (): Promise<string> =>
+        poll(rig, { result: [nic('wg0', '02:00:00:00:00:09', ...reported)] });
+      const error = expectReason(await rig.refusal(asking, undefined), 'AddressAmbiguous');
+      assert.match(error.message, /reports (10\.9\.\d+\.\d+(, )?){10} and 290 more/);
+      assert.ok(error.message.length < 600, error.message);
+    }));
 });
 
 // cases.md 9: the address vanishes with every hiccup of the agent, or stays although DHCP gave another.

@@ -83,6 +83,9 @@ describe('limits', () => {
       assert.equal(asWords(late), 'Transient Timeout provider');
       assert.match(late.message, /nothing was sent: the attempt ends in 29 s/);
       assert.equal(late.facts.outcomeUnknown, undefined);
+      assert.equal(late.facts.remedy, undefined);
+      const byAnotherClock = await failureOf(api({ writesUntilMs: 900_000 }).start('pve1', 110));
+      assert.match(byAnotherClock.facts.remedy ?? '', /compare this worker's clock/);
       const upload = api({ writesUntilMs: 1_030_500 }).uploadIso(
         'pve1',
         'seeds',

@@ -77,3 +77,16 @@ export const removal = {
   destroyed: false,
   trouble: null,
 };
+
+/** A request went through the VM at 192.0.2.11. */
+export const healthyNext = [
+  {
+    ip: '192.0.2.11',
+    port: 3128,
+    healthy: true,
+    reason: 'ProbeSucceeded' as const,
+    message: '',
+    run: 'r',
+    sequence: 1,
+  },
+];

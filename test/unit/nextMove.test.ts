@@ -3,19 +3,8 @@ import { describe, it } from 'node:test';
 import { nextMove, type Move } from '../../workflows/nextMove.ts';
 import type { ProxyState } from '../../workflows/state.ts';
 import { desiredProxy } from '../support/fakeWorld.ts';
-import { now, removal, state, trouble, vm } from '../support/proxyStates.ts';
+import { healthyNext, now, removal, state, trouble, vm } from '../support/proxyStates.ts';
 
-const healthyNext = [
-  {
-    ip: '192.0.2.11',
-    port: 3128,
-    healthy: true,
-    reason: 'ProbeSucceeded' as const,
-    message: '',
-    run: 'r',
-    sequence: 1,
-  },
-];
 /** What the collection of orphans told. */
 const told = { provider: 'pve', vmid: 100005 };
 
@@ -85,6 +74,16 @@ describe('nextMove', () => {
       'collects also what no record of it knows, and without ever having seen the object',
       { objectFound: false, desired: null, orphans: [told] },
       { kind: 'collect', vmid: 100005 },
+    ],
+    [
+      'ends when the object is missing before anything was made for it',
+      { objectFound: false, historyKnown: true },
+      { kind: 'end' },
+    ],
+    [
+      'ends when an External Proxy is missing',
+      { objectFound: false, desired: desiredProxy({ mode: 'External' }) },
+      { kind: 'end' },
     ],
     [
       'reads the object before it collects',

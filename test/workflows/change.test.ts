@@ -27,6 +27,27 @@ describe('a change of what is wanted', () => {
     });
   });
 
+  it('is being reconciled from the first status that names the new spec', async () => {
+    const world = new FakeWorld();
+    await tellStory(world, async (story) => {
+      await ready(story);
+      const placement = gate();
+      world.before('resolvePlacement', placement.enter);
+      await story.changed({ specHash: 'bbbb' });
+      await story.until(() => placement.reached(), 'about to be made');
+      await story.until(() => world.status?.desiredSpecHash === 'bbbb', 'the new spec');
+      const settled = world.statuses.filter(
+        ({ desiredSpecHash, specHash, conditions }) =>
+          desiredSpecHash !== specHash &&
+          conditions.some(({ type, status, reason }) => type === 'Reconciling' && status === 'False' && reason === 'Settled'), // prettier-ignore
+      );
+      assert.deepEqual(settled, []);
+      assert.equal(world.status?.phase, 'Ready');
+      placement.open();
+      await story.until(() => world.status?.replacement?.ip === '192.0.2.11', 'the new address');
+    });
+  });
+
   it('CreateFirst: a replacement that does not get Ready is Stalled while the old VM serves on', async () => {
     const world = new FakeWorld();
     await tellStory(world, async (story) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { desiredProxy, FakeWorld } from '../support/fakeWorld.ts';
-import { gate } from '../support/storyParts.ts';
+import { gate, ready } from '../support/storyParts.ts';
 import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';
 
 useWorkflowServer();
@@ -33,6 +33,20 @@ describe('an unknown provider', () => {
       await changed({ provider: 'pve', providerProblem: null, specHash: 'bbbb' });
       await until(() => world.status?.ip === '192.0.2.10', 'an address');
       assert.equal(world.vms.size, 1);
+    });
+  });
+
+  it('is named at once also after an edit, while the old VM serves', async () => {
+    const world = new FakeWorld();
+    await tellStory(world, async (story) => {
+      await ready(story);
+      await story.changed({ provider: 'nowhere', providerProblem: problem, specHash: 'bbbb' });
+      await story.until(() => world.status?.message.includes(problem) === true, 'its name');
+      assert.equal(world.status?.phase, 'Ready');
+      const reconciling = world.status.conditions.find(({ type }) => type === 'Reconciling');
+      assert.deepEqual([reconciling?.status, reconciling?.reason], ['True', 'ProviderUnknown']);
+      // Another worker may serve it.
+      assert.equal((await story.state()).step, 'resolvePlacement');
     });
   });
 
