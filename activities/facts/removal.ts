@@ -31,16 +31,32 @@ export interface RemovableVm {
 export async function findRow(
   deps: StepDeps,
   api: ProxmoxApi,
-  { vm }: Pick<StopVmInput, 'vm'>,
+  { vm, purpose }: Pick<StopVmInput, 'vm'> & Partial<Pick<StopVmInput, 'purpose'>>,
 ): Promise<VmRow | null> {
   // Proxmox has no such VMID, so a status that was tampered with costs no request (cases.md 17 d).
   if (!Number.isSafeInteger(vm.vmid) || vm.vmid < lowestVmid) return null;
-  const row = (await api.listVms()).find(({ vmid }) => vmid === vm.vmid);
-  if (row !== undefined && row.name === vm.name) return row;
+  const rows = await api.listVms();
+  const row = rows.find(({ vmid }) => vmid === vm.vmid);
+  if (row !== undefined && row.name === vm.name) {
+    if (purpose === 'orphan') refuseTwins(rows, row);
+    return row;
+  }
   // Another's VM there proves as little as none, when it is another cluster's.
   await proveListing(deps, api, vm.provider, `/vms/${vm.vmid}`);
   await proveCluster(deps, api, vm);
   return row ?? null;
+}
+
+/** A restored backup and its original have one name: which is ours nobody can tell, also when one came since the census. */
+function refuseTwins(rows: readonly VmRow[], row: VmRow): void {
+  const twin = rows.find(({ vmid, name }) => vmid !== row.vmid && name === row.name);
+  if (twin === undefined) return;
+  const { vmid, node } = row;
+  throw transient('StillWanted', `${vmAt(row)} is kept: ${vmAt(twin)} has its name`, {
+    vmid,
+    node,
+    goBack: true,
+  });
 }
 
 /**

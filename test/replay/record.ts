@@ -1,6 +1,7 @@
 /**
  * `npm run record:history [-- <name>…]`: tells every story (or those named) and keeps its history for the release in
- * package.json. Until that release is made, histories are recorded anew whenever a workflow changes on purpose.
+ * package.json. Those of a release that was made stay as they are: a change of a workflow
+ * must replay them, and new stories are recorded for the release to come.
  */
 import { printLine, runProgram, UserError } from '../../deploy/dev/program.ts';
 import { FakeWorld } from '../support/fakeWorld.ts';

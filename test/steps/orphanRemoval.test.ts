@@ -75,6 +75,16 @@ describe('an orphan', () => {
       }));
   }
 
+  it('is kept by each step when another VM has its name by now', () =>
+    withSteps(async (rig) => {
+      placeRunning(rig);
+      placeOrphan(rig, { vmid: 301, node: 'pve2' });
+      expectReason(await rig.refusal(stopVm, collecting(rig)), 'StillWanted');
+      rig.simulator.powerOffVm(300);
+      expectReason(await rig.refusal(destroyVm, collecting(rig)), 'StillWanted');
+      assert.deepEqual(writes(rig), []);
+    }));
+
   it('is left alone when it was retained by now, or is another VM', () =>
     withSteps(async (rig) => {
       placeOrphan(rig);
