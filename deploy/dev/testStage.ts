@@ -77,8 +77,6 @@ export async function runTestStage(
     files: files.map((file) => join(checkout, file)),
     concurrency: stage.atOnce,
     isolation: 'process',
-    // A file whose test ran out of its time may have something open for ever.
-    forceExit: true,
     timeout: stage.timeoutMs,
     signal,
   });

@@ -10,6 +10,7 @@ import {
   seedPrivileges,
 } from '../../activities/proxmox/privileges.ts';
 import { assertSameNames, fencesOf, groupsIn, read, source } from '../support/pages.ts';
+import { everyNeed } from '../support/privilegeNeeds.ts';
 
 const guide = read('docs/proxmox.md');
 const commands = fencesOf(guide).map(({ text }) => text);
@@ -32,17 +33,7 @@ test('the guide makes the two roles with exactly the privileges that are checked
 test('the guide grants each role on the path, and to the user, that a remedy for a missing privilege names', () => {
   const user = grants[0]?.user ?? '';
   const token = `${user}!${groupsIn(commands, /^pveum user token add \S+ (\S+) /gm)[0]}`;
-  const needs = {
-    node: 'pve1',
-    pveVersion: '9.2.11',
-    templateVmids: [9001],
-    vmid: 100_000,
-    isoStorage: 'proxy-seeds',
-    storage: null,
-    network: true,
-    resize: true,
-  };
-  const remedy = grantMissing(missingPrivileges(new Map(), needs), needs.isoStorage, token);
+  const remedy = grantMissing(missingPrivileges(new Map(), everyNeed), everyNeed.isoStorage, token);
   assert.deepEqual(
     grants.map(({ path, role }) => `${path} ${role}`),
     [...remedy.matchAll(/pveum acl modify (\S+) .*?--roles (\w+)/g)].map(

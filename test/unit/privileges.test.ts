@@ -13,18 +13,8 @@ import {
   seedPrivileges,
   type PrivilegeNeeds,
 } from '../../activities/proxmox/privileges.ts';
+import { everyNeed as needs } from '../support/privilegeNeeds.ts';
 import { stepFixture } from '../support/stepFixture.ts';
-
-const needs: PrivilegeNeeds = {
-  node: 'pve1',
-  pveVersion: '9.2.11',
-  templateVmids: [9001],
-  vmid: 100_000,
-  isoStorage: 'proxy-seeds',
-  storage: null,
-  network: true,
-  resize: true,
-};
 
 /** A listing of the token's privileges. */
 function tableOf(paths: Record<string, readonly string[]>, passedOn = true): PermissionTable {

@@ -236,31 +236,6 @@ describe('a Proxy whose VM does not run, or is gone', () => {
     });
   });
 
-  it('restores a lost seed before the start', async () => {
-    await onReady(async (story, vm) => {
-      const { world, until } = story;
-      world.seeds.clear();
-      vm.power = 'stopped';
-      await observed(story);
-      await until(() => vm.power === 'running', 'it runs');
-      assert.equal(world.seeds.size, 1);
-      assert.equal(vm.configured, true);
-    });
-  });
-
-  it('empties the drive of a lost seed whose cloud-init is another one by now', async () => {
-    await onReady(async (story, vm) => {
-      const { world, until } = story;
-      world.seeds.clear();
-      vm.power = 'stopped';
-      const facts = { reason: 'CloudInitChanged', scope: 'proxy', goBack: true } as const;
-      world.fail('uploadSeed', { type: 'Transient', message: 'changed', facts });
-      await observed(story);
-      await until(() => vm.power === 'running', 'it runs');
-      assert.deepEqual([world.seeds.size, vm.configured], [0, false]);
-    });
-  });
-
   it('gives seed and config again to a stopped VM that was never Ready', async () => {
     const world = new FakeWorld();
     await tellStory(world, async (story) => {

@@ -62,8 +62,8 @@ export const aboutRetries: readonly Statement[] = [
         'test/workflows/repair.test.ts',
         'gives seed and config again to a stopped VM that was never Ready',
         'starts a stopped VM without writing its config, and is not Ready meanwhile',
-        'restores a lost seed before the start',
       ),
+      testsIn('test/workflows/lostSeed.test.ts', 'restores a lost seed before the start'),
     ),
   },
   {
