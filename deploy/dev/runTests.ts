@@ -8,7 +8,7 @@ import { addCounts, complaints, noTests, runTestStage } from './testStage.ts';
 import type { TestCounts } from './testStage.ts';
 import { describeTools, findTools } from './tools.ts';
 
-/** `make test`: every stage, or those named; exit code 1 when anything failed, and node's own summary at the end. */
+/** `make test`: every stage, or those named; exit code 1 when anything failed, with each failure again and node's own summary at the end. */
 runProgram(async (signal) => {
   const chosen = chooseStages(process.argv.slice(2));
   // What a stage starts as `node` is the Node of this checkout, not the system's.
@@ -20,6 +20,7 @@ runProgram(async (signal) => {
   const startedAt = Date.now();
   let total = noTests;
   const failed: string[] = [];
+  const failures: string[] = [];
   for (const stage of chosen) {
     signal.throwIfAborted();
     header(stage.name);
@@ -27,6 +28,7 @@ runProgram(async (signal) => {
     const outcome =
       stage.kind === 'script' ? await runScript(stage, signal) : await runTests(stage, signal);
     total = addCounts(total, outcome.counts);
+    failures.push(...outcome.failures);
     if (!outcome.ok) {
       failed.push(stage.name);
       // What failed without a failed test, such as the linter, counts as one: the last line must not say «0 failed».
@@ -35,6 +37,7 @@ runProgram(async (signal) => {
     }
     printLine(`${outcome.summary} (${seconds(stageStartedAt)} s)`);
   }
+  for (const failure of failures) printLine(`\n${firstLines(failure, 12)}`);
   printSummary(total, failed, seconds(startedAt));
   return failed.length === 0 ? 0 : 1;
 });
@@ -45,6 +48,7 @@ interface Outcome {
   ok: boolean;
   summary: string;
   counts: TestCounts;
+  failures: readonly string[];
 }
 
 function chooseStages(names: readonly string[]): readonly Stage[] {
@@ -66,15 +70,24 @@ async function runScript(stage: ScriptStage, signal: AbortSignal): Promise<Outco
     onStderr: write,
   });
   const ok = code === 0;
-  return { ok, summary: ok ? 'ok' : `FAILED with exit code ${code}`, counts: noTests };
+  return {
+    ok,
+    summary: ok ? 'ok' : `FAILED with exit code ${code}`,
+    counts: noTests,
+    failures: [],
+  };
 }
 
 async function runTests(stage: TestStage, signal: AbortSignal): Promise<Outcome> {
-  const { passed, counts, filesWithoutTests } = await runTestStage(stage, printLine, signal);
+  const { passed, counts, filesWithoutTests, failures } = await runTestStage(
+    stage,
+    printLine,
+    signal,
+  );
   const wrong = complaints(counts, filesWithoutTests);
   const ok = passed && wrong.length === 0;
   const numbers = `${counts.pass} passed, ${counts.fail + counts.cancelled} failed`;
-  return { ok, summary: [ok ? 'ok' : 'FAILED', numbers, ...wrong].join(': '), counts };
+  return { ok, summary: [ok ? 'ok' : 'FAILED', numbers, ...wrong].join(': '), counts, failures };
 }
 
 function header(name: string): void {
@@ -88,6 +101,12 @@ function printSummary(counts: TestCounts, failed: readonly string[], took: strin
   const rows = { ...counts, duration_ms: Number(took) * 1_000 };
   for (const [name, value] of Object.entries(rows)) printLine(`ℹ ${name} ${value}`);
   printLine(`${counts.pass} passed, ${counts.fail + counts.cancelled} failed`);
+}
+
+/** The whole is where the test ran; a failure with a long comparison must not push the others off the end. */
+function firstLines(text: string, count: number): string {
+  const lines = text.split('\n');
+  return lines.length > count ? [...lines.slice(0, count), '    …'].join('\n') : text;
 }
 
 function seconds(since: number): string {

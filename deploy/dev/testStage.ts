@@ -57,6 +57,8 @@ export interface TestOutcome {
   passed: boolean;
   counts: TestCounts;
   filesWithoutTests: string[];
+  /** Each failure as it was shown, to be said again at the very end, where nobody has to look for it. */
+  failures: string[];
 }
 
 /** The stage's test files, relative to the checkout. */
@@ -64,37 +66,64 @@ export function filesOf({ files, except }: TestStage): string[] {
   return globSync(files, { cwd: checkout, exclude: except }).sort();
 }
 
-/** Runs one level with node's own runner, a process per file. Failures are shown as node shows them, passes only on request. */
+/**
+ * Runs one level with node's own runner, a process per file. Failures are shown as node shows them, passes only on
+ * request. Node bounds each test, but not a file that stays alive after its last one: when nothing at all is heard for
+ * `silenceOf(stage)`, the level is given up, and the files that had not ended are named.
+ */
 export async function runTestStage(
   stage: TestStage,
   log: Log,
   signal: AbortSignal,
 ): Promise<TestOutcome> {
   const files = filesOf(stage);
-  if (files.length === 0) return { passed: false, counts: noTests, filesWithoutTests: [] };
+  const outcome: TestOutcome = {
+    passed: false,
+    counts: noTests,
+    filesWithoutTests: [],
+    failures: [],
+  };
+  if (files.length === 0) return outcome;
+  const silence = new AbortController();
+  const watchdog = setTimeout(() => silence.abort(), silenceOf(stage));
+  const open = new Set(files);
   const stream = run({
     cwd: checkout,
     files: files.map((file) => join(checkout, file)),
     concurrency: stage.atOnce,
     isolation: 'process',
     timeout: stage.timeoutMs,
-    signal,
+    signal: AbortSignal.any([signal, silence.signal]),
   });
-  let counts = noTests;
-  let passed = false;
-  const filesWithoutTests: string[] = [];
   const events: AsyncIterable<TestEvent> = stream;
   for await (const event of events) {
-    if (event.type === 'test:summary' && event.data.file === undefined) {
-      counts = countsOf(event.data.counts);
-      passed = event.data.success;
-    }
-    const file = emptyFile(event);
-    if (file !== undefined) filesWithoutTests.push(file);
-    const text = describeEvent(event, stage.verbose);
+    watchdog.refresh();
+    take(outcome, event);
+    if (event.type === 'test:summary') open.delete(relative(checkout, event.data.file ?? ''));
+    const failure = describeFailure(event);
+    if (failure !== undefined) outcome.failures.push(failure);
+    const text = failure ?? describeEvent(event, stage.verbose);
     if (text !== undefined) log(text);
   }
-  return { passed, counts, filesWithoutTests };
+  clearTimeout(watchdog);
+  if (!silence.signal.aborted) return outcome;
+  const hung = `✖ nothing was heard for ${silenceOf(stage) / 60_000} minutes; not ended: ${[...open].join(', ')}`;
+  log(hung);
+  return { ...outcome, passed: false, failures: [...outcome.failures, hung] };
+}
+
+/** ms without a word from any test of the level: longer than one test may take, and than a file needs to start its stack. */
+function silenceOf(stage: TestStage): number {
+  return stage.timeoutMs + 120_000;
+}
+
+function take(outcome: TestOutcome, event: TestEvent): void {
+  if (event.type === 'test:summary' && event.data.file === undefined) {
+    outcome.counts = countsOf(event.data.counts);
+    outcome.passed = event.data.success;
+  }
+  const file = emptyFile(event);
+  if (file !== undefined) outcome.filesWithoutTests.push(file);
 }
 
 /** Node's own count of failures is not in its published types, but it is what the others leave. */
@@ -120,15 +149,17 @@ function emptyFile(event: TestEvent): string | undefined {
   return relative(checkout, file);
 }
 
-/** What people see of an event: failures whole, passes on request, whatever a test printed. Totals come once, at the end. */
+/** What people see of an event that is no failure: passes on request, whatever a test printed. Totals come once, at the end. */
 function describeEvent(event: TestEvent, verbose: boolean): string | undefined {
   if (event.type === 'test:stdout' || event.type === 'test:stderr')
     return event.data.message.trimEnd();
-  if (event.type === 'test:pass') {
-    const { name, nesting, details } = event.data;
-    const took = (details.duration_ms / 1_000).toFixed(1);
-    return verbose ? `${'  '.repeat(nesting)}✔ ${name} (${took} s)` : undefined;
-  }
+  if (event.type !== 'test:pass' || !verbose) return undefined;
+  const { name, nesting, details } = event.data;
+  return `${'  '.repeat(nesting)}✔ ${name} (${(details.duration_ms / 1_000).toFixed(1)} s)`;
+}
+
+/** A failure whole; undefined for anything else. */
+function describeFailure(event: TestEvent): string | undefined {
   if (event.type !== 'test:fail') return undefined;
   const { name, file, line, details } = event.data;
   // A suite fails because of its tests, which are shown themselves.
