@@ -28,7 +28,6 @@ export async function copyInto(
   created: Volume[],
   worker: Worker,
 ): Promise<void> {
-  const { core } = call;
   const config = newConfig(plan);
   const drives = drivesOf(plan.source.config).filter(({ key }) => !key.startsWith('unused'));
   let copied = 0;
@@ -45,7 +44,7 @@ export async function copyInto(
     copy.config = new Map([...config, ['lock', 'clone']]);
   }
   if (copied === 0) copy.config = new Map([...config, ['lock', 'clone']]);
-  await core.clock.sleep(0.05);
+  await worker.sleep(0.05);
 }
 
 /** Everything is inherited but identity: template flag, MACs, UUIDs (pve/README 19). */

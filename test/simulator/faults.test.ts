@@ -139,6 +139,23 @@ describe('faults', () => {
     assert.equal(await exit(await clone(307, 'proxy-other')), 'OK');
   });
 
+  it('let nothing happen after a worker was killed, whenever that is', async () => {
+    const ends = new Set<string | undefined>();
+    for (let vmid = 400; vmid < 440; vmid += 1) {
+      const killAfterSeconds = (vmid - 399) * 0.2;
+      simulator.faults.push({ path: '/clone$', action: { kind: 'task', killAfterSeconds } });
+      const end = await exit(await clone(vmid, `killed-${vmid}`));
+      ends.add(end);
+      const before = simulator.cluster.vms.get(vmid)?.config.get('lock');
+      // A request takes longer than what a worker still had to do.
+      await ask('GET', '/version');
+      const lock = simulator.cluster.vms.get(vmid)?.config.get('lock');
+      assert.equal(lock, end === 'OK' ? undefined : before, `killed after ${killAfterSeconds} s`);
+      if (end !== 'OK' && simulator.cluster.vms.has(vmid)) assert.equal(lock, 'clone');
+    }
+    assert.deepEqual(ends, new Set(['unexpected status', 'OK']));
+  });
+
   it('come through the admin port as well', async () => {
     const pushed = await fetch(`${simulator.adminUrl}/faults`, {
       method: 'POST',

@@ -4,6 +4,8 @@ import { dieWith } from './errors.ts';
 /** Who holds a file lock: released all at once when the worker process dies. */
 export interface LockOwner {
   log(line: string): void;
+  /** Never resolves once the process was killed: it executes nothing more, not even its clean-up. */
+  unlessKilled?(): Promise<void>;
 }
 
 export interface LockRequest {
@@ -91,6 +93,7 @@ export function lockTable(clock: Clock): LockTable {
     };
     await Promise.race([turn, wait().catch(() => undefined)]);
     patience.abort();
+    await owner.unlessKilled?.();
     if (!granted) {
       waiting.set(
         path,

@@ -16,6 +16,7 @@ export async function underClusterLock<T>(
     for (let attempt = 1; attempt < core.times.lockWaitSeconds; attempt += 1) {
       owner.log(`trying to acquire cfs lock '${name}' ...`);
       await core.clock.sleep(1);
+      await owner.unlessKilled?.();
     }
     throw dieWith(`cfs-lock '${name}' error: no quorum!`);
   }
@@ -23,6 +24,7 @@ export async function underClusterLock<T>(
     { path: name, timeoutSeconds: core.times.lockWaitSeconds, owner, ofCluster: true },
     async () => {
       await core.clock.sleep(core.times.clusterLockSeconds);
+      await owner.unlessKilled?.();
       return body();
     },
   );

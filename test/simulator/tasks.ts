@@ -31,6 +31,7 @@ export interface Task {
 
 /** What a worker's body may do. */
 export interface Worker extends LockOwner {
+  unlessKilled(): Promise<void>;
   task: Task;
   /** Counts towards `WARNINGS: n` (only `log_warn` does). */
   warn(line: string): void;
@@ -158,11 +159,13 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
         onEnd: (release) => {
           releases.push(release);
         },
+        unlessKilled: async () => {
+          if (killed) await new Promise<never>(() => undefined);
+        },
         sleep: async (seconds) => {
           if (stop.signal.aborted) throw new Interrupted('interrupted by signal');
           await clock.sleep(seconds, stop.signal);
-          // A killed process executes nothing more, not even its clean-up.
-          if (killed) await new Promise<never>(() => undefined);
+          await worker.unlessKilled();
         },
       };
       const releaseAll = (): void => {
@@ -181,10 +184,10 @@ export function taskTable(clock: Clock, locks: LockTable, bootedAt: number): Tas
       const run = async (): Promise<void> => {
         // The UPID is on its way to the client before the worker does anything.
         await clock.sleep(0.02);
-        if (killed) await new Promise<never>(() => undefined);
+        await worker.unlessKilled();
         if (fault?.delaySeconds !== undefined) await worker.sleep(fault.delaySeconds);
         if (fault?.hang === true) await hang(worker, fault.until);
-        if (killed) await new Promise<never>(() => undefined);
+        await worker.unlessKilled();
         if (fault?.fail !== undefined) throw new Error(fault.fail);
         await body(worker);
         if (fault?.failAfter !== undefined) throw new Error(fault.failAfter);
