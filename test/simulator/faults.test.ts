@@ -146,11 +146,11 @@ describe('faults', () => {
       simulator.faults.push({ path: '/clone$', action: { kind: 'task', killAfterSeconds } });
       const end = await exit(await clone(vmid, `killed-${vmid}`));
       ends.add(end);
-      const before = simulator.cluster.vms.get(vmid)?.config.get('lock');
+      const atKill = simulator.cluster.vms.get(vmid)?.config.get('lock');
       // A request takes longer than what a worker still had to do.
       await ask('GET', '/version');
       const lock = simulator.cluster.vms.get(vmid)?.config.get('lock');
-      assert.equal(lock, end === 'OK' ? undefined : before, `killed after ${killAfterSeconds} s`);
+      assert.equal(lock, end === 'OK' ? undefined : atKill, `killed after ${killAfterSeconds} s`);
       if (end !== 'OK' && simulator.cluster.vms.has(vmid)) assert.equal(lock, 'clone');
     }
     assert.deepEqual(ends, new Set(['unexpected status', 'OK']));

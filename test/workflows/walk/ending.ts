@@ -162,7 +162,8 @@ export async function expectNothingLeft(world: EndWorld): Promise<void> {
       }
     }
     for (const { operator, uid } of users.uids) {
-      if (await operator.isRunning(uid)) left.push(`run of ${uid} of ${operator.name}`);
+      const run = await operator.openRun(uid);
+      if (run !== null) left.push(`run of ${uid} of ${operator.name}: ${run}`);
     }
     return [...left, ...vmsLeft(world), ...seedsLeft(world)];
   });

@@ -1,7 +1,7 @@
 /** One installation of the operator, whole: controller and worker as in production, Kubernetes as a small server. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client, WorkflowNotFoundError } from '@temporalio/client';
+import { Client, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { pino, type Logger } from 'pino';
 import { createKubernetesClient } from '../../../activities/kubernetes/client.ts';
@@ -13,7 +13,11 @@ import { ConfigFile } from '../../../worker/configFile.ts';
 import { createWorkerMetrics } from '../../../worker/metrics.ts';
 import { tracingPlugin } from '../../../worker/runtime/tracingPlugin.ts';
 import { startWorker } from '../../../worker/worker.ts';
-import { collectScheduleId, proxyWorkflowId } from '../../../workflows/contract/messages.ts';
+import {
+  collectScheduleId,
+  proxyWorkflowId,
+  stateQueryName,
+} from '../../../workflows/contract/messages.ts';
 import { FakeKubernetes } from '../../support/fakeKubernetes.ts';
 import { tokenSecret } from '../../support/stepFixture.ts';
 import { tokens, vmidRanges } from './cluster.ts';
@@ -37,8 +41,8 @@ export interface Operator {
   confirm(alarm: string): void;
   /** Triggers the Schedule of the collection; nothing where it does not stand yet. */
   collect(): Promise<void>;
-  /** Whether the run of a UID goes on. */
-  isRunning(uid: string): Promise<boolean>;
+  /** What the run of a UID says of itself, and the end of its history; `null` when it has ended. */
+  openRun(uid: string): Promise<string | null>;
   /** The last lines of the log. */
   lines: string[];
   /** Rejects when a part of it breaks for good. */
@@ -111,12 +115,13 @@ export async function startOperator(
         .trigger('SKIP')
         .catch(() => undefined);
     },
-    isRunning: async (uid) => {
+    openRun: async (uid) => {
+      const handle = client.workflow.getHandle(proxyWorkflowId(uid));
       try {
-        const { status } = await client.workflow.getHandle(proxyWorkflowId(uid)).describe();
-        return status.name === 'RUNNING';
+        const { status } = await handle.describe();
+        return status.name === 'RUNNING' ? await describeRun(handle) : null;
       } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return false;
+        if (error instanceof WorkflowNotFoundError) return null;
         throw error;
       }
     },
@@ -130,6 +135,17 @@ export async function startOperator(
       await kubernetes.stop();
     },
   };
+}
+
+async function describeRun(handle: WorkflowHandle): Promise<string> {
+  const view = await handle.query(stateQueryName).catch((error: unknown) => String(error));
+  const { events } = await handle.fetchHistory();
+  const last = (events ?? []).slice(-12).map((event) => {
+    const step = event.activityTaskScheduledEventAttributes?.activityType?.name;
+    const signal = event.workflowExecutionSignaledEventAttributes?.signalName;
+    return `${String(event.eventId)} ${String(event.eventType)} ${step ?? signal ?? ''}`.trim();
+  });
+  return `${JSON.stringify(view)}; history: ${last.join(', ')}`;
 }
 
 function configOf(
