@@ -105,7 +105,8 @@ function markMove(state: ProxyState, desired: DesiredProxy, nowMs: number): Move
 
 function deletionMove(state: ProxyState, desired: DesiredProxy, nowMs: number): Move {
   if (state.forced) return releaseGate(state, nowMs) ?? { kind: 'forceRelease' };
-  if (desired.paused) return park(null, 'DeletionPaused');
+  // Whose finalizer was taken off meanwhile has nobody who could end the pause: what is left is for the collection.
+  if (desired.paused) return state.objectFound ? park(null, 'DeletionPaused') : { kind: 'end' };
   if (state.serving || state.next) return { kind: 'beginDeletion' };
   const managed = desired.mode === 'Managed';
   if (managed && !state.listedForDeletion && mayHaveVms(state)) {

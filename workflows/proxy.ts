@@ -52,10 +52,8 @@ export async function proxy(input: ProxyRun): Promise<ProxyWorkflowResult> {
   }
   await condition(() => life.quiet());
   life.stop();
-  return {
-    outcome: outcomeOf(state),
-    left: state.forced || state.collected ? leftBehind(state) : [],
-  };
+  const outcome = outcomeOf(state);
+  return { outcome, left: outcome === 'Deleted' ? [] : leftBehind(state) };
 }
 
 function outcomeOf(state: ProxyState): ProxyWorkflowResult['outcome'] {

@@ -269,6 +269,16 @@ describe('nextMove', () => {
       { kind: 'park', untilMs: null, why: 'DeletionPaused' },
     ],
     [
+      'a paused deletion whose finalizer was taken off ends: nobody could end the pause',
+      {
+        deleting: true,
+        objectFound: false,
+        desired: desiredProxy({ paused: true }),
+        serving: vm(1, 'aaaa'),
+      },
+      { kind: 'end' },
+    ],
+    [
       'a forced deletion waits for nothing, not even the pause',
       {
         deleting: true,

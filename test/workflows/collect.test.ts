@@ -204,6 +204,28 @@ describe('a run whose object is missing', () => {
   });
 });
 
+describe('a paused deletion whose finalizer is taken off', () => {
+  useWorkflowServer();
+
+  it('ends with what is left, which the collection may then remove', async () => {
+    const world = new FakeWorld();
+    await tellStory(world, async (story) => {
+      await ready(story);
+      await story.changed({ paused: true });
+      await story.deleted();
+      await story.until(() => world.status?.phase === 'Deleting', 'the deletion');
+      world.desired = null;
+      await story.handle.signal('desiredChanged', { generation: 1, deleting: true });
+      const { outcome, left } = await story.handle.result();
+      assert.deepEqual([outcome, left.map(({ vmid }) => vmid)], ['Gone', [100_000]]);
+    });
+    assert.equal(world.vms.get(100_000)?.power, 'running');
+    await tellOrphan(world, async (handle) => {
+      assert.equal((await handle.result()).outcome, 'Collected');
+    });
+  });
+});
+
 describe('a leftover', () => {
   useWorkflowServer();
 
