@@ -50,11 +50,12 @@ export async function runWalks(
     writes: sum('writes'),
     proxies: sum('proxies'),
     clones: sum('clones'),
+    replayed: sum('replayed'),
   };
 }
 
 /** One line for people. */
 export function describeFigures(figures: WalkFigures): string {
-  const { operations, requests, writes, proxies, clones } = figures;
-  return `${operations} operations, ${proxies} Proxies, ${clones} clones; ${requests} requests seen, ${writes} writes judged`;
+  const { operations, requests, writes, proxies, clones, replayed } = figures;
+  return `${operations} operations, ${proxies} Proxies, ${clones} clones; ${requests} requests seen, ${writes} writes judged, ${replayed} runs replayed`;
 }

@@ -6,6 +6,7 @@ import { expectNothingLeft, expectWanted, mend, type EndWorld } from './ending.t
 import { nextFault } from './faults.ts';
 import { installationNames, type Operation, type OperationKind } from './operations.ts';
 import { startOperator, type Operator } from './operator.ts';
+import { replayRuns } from './replays.ts';
 import type { Ground } from './server.ts';
 import { instead, newUsers, proxiesOf, userActs } from './user.ts';
 
@@ -18,6 +19,8 @@ export interface WalkFigures {
   /** Proxies that were made, and VMs that were cloned for them. */
   proxies: number;
   clones: number;
+  /** Runs whose history was gone through once more. */
+  replayed: number;
 }
 
 export interface WalkSettings {
@@ -69,9 +72,11 @@ export async function walk(
     await expectWanted(world);
     note('everything is deleted');
     await expectNothingLeft(world);
-    return figuresOf(world, operations.length);
+    return { ...figuresOf(world, operations.length), replayed: await replayRuns(ground, server) };
   } catch (error) {
-    throw new Error(`${textOf(error)}\n\n${report(cluster, operators, done)}`, { cause: error });
+    const unreplayed = await replayRuns(ground, server).then(() => '', textOf);
+    const report = reportOf(cluster, operators, done);
+    throw new Error(`${textOf(error)}\n${unreplayed}\n\n${report}`, { cause: error });
   } finally {
     await Promise.all(operators.map((operator) => operator.stop()));
     await server.teardown();
@@ -190,7 +195,10 @@ function isAdminKind(kind: OperationKind): kind is keyof typeof adminActs {
   return kind in adminActs;
 }
 
-function figuresOf({ cluster, users }: WalkWorld, operations: number): WalkFigures {
+function figuresOf(
+  { cluster, users }: WalkWorld,
+  operations: number,
+): Omit<WalkFigures, 'replayed'> {
   const { simulator, ledger } = cluster;
   const isClone = ({ method, path }: { method: string; path: string }): boolean =>
     method === 'POST' && path.endsWith('/clone');
@@ -204,7 +212,7 @@ function figuresOf({ cluster, users }: WalkWorld, operations: number): WalkFigur
 }
 
 /** What a person needs who reads the failure. */
-function report(
+function reportOf(
   { simulator, ledger }: Cluster,
   operators: readonly Operator[],
   done: readonly string[],
