@@ -1,11 +1,11 @@
 /**
- * First container of docker-compose.yml: makes the keys, tokens, kubeconfigs, certificates and the password of PostgreSQL
+ * First container of docker-compose.yml: makes the keys, kubeconfigs, certificates, token and the password of PostgreSQL
  * that the others share, in the volume given as its argument. What a volume has already is left as it is.
  */
 import { randomBytes } from 'node:crypto';
 import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeKubernetesFiles } from '../dev/kubernetes.ts';
+import { writeKubernetesFiles } from '../dev/kubernetesFiles.ts';
 import { printLine, runProgram, UserError } from '../dev/program.ts';
 import { initSimulator, providersConfigText } from '../dev/simulator.ts';
 
@@ -27,7 +27,7 @@ runProgram(async (signal) => {
   }
   const kubernetes = join(folder, 'kubernetes');
   mkdirSync(join(kubernetes, 'apiserver'), { recursive: true });
-  writeKubernetesFiles({ folder: kubernetes, apiserverPort: 6443 }, apiserverHost);
+  await writeKubernetesFiles({ folder: kubernetes, apiserverPort: 6443 }, apiserverHost);
   const simulator = await initSimulator(join(folder, 'simulator'), signal);
   writeFileSync(done, providersConfigText(simulatorUrl, simulator));
   for (const entry of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {

@@ -1,13 +1,8 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
+import type { KubernetesFiles } from './kubernetesFiles.ts';
 import type { ProcessSpec } from './managedProcess.ts';
-
-/** Users of the local Kubernetes. Controller and worker are the service accounts that deploy/base/rbac binds, so the same manifests hold. */
-const kubernetesUsers = ['admin', 'controller', 'worker'] as const;
-export type KubernetesUser = (typeof kubernetesUsers)[number];
 
 export interface KubernetesPlan {
   /** Exists already; everything below goes there. */
@@ -18,56 +13,6 @@ export interface KubernetesPlan {
   etcdPath: string;
   apiserverPath: string;
   env: NodeJS.ProcessEnv;
-}
-
-export interface KubernetesFiles {
-  url: string;
-  /** The API server writes it at its first start. */
-  caFile: string;
-  tokens: Record<KubernetesUser, string>;
-  kubeconfigs: Record<KubernetesUser, string>;
-}
-
-const systemNamespace = 'egress-proxies-operator-system';
-
-/** Writes tokens, keys and a kubeconfig file per user, and says where they are. `host` is in the API server's certificate. */
-export function writeKubernetesFiles(
-  plan: Pick<KubernetesPlan, 'folder' | 'apiserverPort'>,
-  host = '127.0.0.1',
-): KubernetesFiles {
-  const url = `https://${host}:${plan.apiserverPort}`;
-  const caFile = join(plan.folder, 'apiserver', 'apiserver.crt');
-  const tokens = {
-    admin: randomBytes(24).toString('hex'),
-    controller: randomBytes(24).toString('hex'),
-    worker: randomBytes(24).toString('hex'),
-  };
-  const rows = [
-    `${tokens.admin},admin,admin,"system:masters"`,
-    `${tokens.controller},${serviceAccount('controller')},controller,"system:serviceaccounts"`,
-    `${tokens.worker},${serviceAccount('worker')},worker,"system:serviceaccounts"`,
-  ];
-  writeSecret(join(plan.folder, 'tokens.csv'), `${rows.join('\n')}\n`);
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  writeSecret(
-    join(plan.folder, 'service-accounts.key'),
-    privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-  );
-  const kubeconfig = (user: KubernetesUser): string => {
-    const file = join(plan.folder, '..', user === 'admin' ? 'kubeconfig' : `kubeconfig-${user}`);
-    writeSecret(file, kubeconfigText(url, caFile, user, tokens[user]));
-    return file;
-  };
-  return {
-    url,
-    caFile,
-    tokens,
-    kubeconfigs: {
-      admin: kubeconfig('admin'),
-      controller: kubeconfig('controller'),
-      worker: kubeconfig('worker'),
-    },
-  };
 }
 
 /** etcd without fsync: its data lives as long as the stack. */
@@ -95,9 +40,9 @@ export function etcdSpec(plan: KubernetesPlan): ProcessSpec {
   };
 }
 
-/** kube-apiserver alone, with RBAC and token users; it makes its own certificate. */
+/** kube-apiserver alone, with RBAC and users by client certificate; it makes its own server certificate. */
 export function apiserverSpec(plan: KubernetesPlan, files: KubernetesFiles): ProcessSpec {
-  const key = join(plan.folder, 'service-accounts.key');
+  const key = files.serviceAccountsKeyFile;
   return {
     name: 'kube-apiserver',
     command: plan.apiserverPath,
@@ -110,7 +55,7 @@ export function apiserverSpec(plan: KubernetesPlan, files: KubernetesFiles): Pro
       '--endpoint-reconciler-type=none',
       `--secure-port=${plan.apiserverPort}`,
       '--authorization-mode=RBAC',
-      `--token-auth-file=${join(plan.folder, 'tokens.csv')}`,
+      `--client-ca-file=${files.clientCaFile}`,
       '--service-account-issuer=https://kubernetes.default.svc',
       `--service-account-key-file=${key}`,
       `--service-account-signing-key-file=${key}`,
@@ -129,8 +74,7 @@ function apiserverIsReady(files: KubernetesFiles): Promise<boolean> {
   return new Promise((resolve) => {
     const ca = readOrEmpty(files.caFile);
     if (ca === '') return resolve(false);
-    const options = { ca, headers: { authorization: `Bearer ${files.tokens.admin}` } };
-    request(`${files.url}/readyz`, options, (response) => {
+    request(`${files.url}/readyz`, { ca, ...files.identities.admin }, (response) => {
       response.resume();
       resolve(response.statusCode === 200);
     })
@@ -148,30 +92,6 @@ export async function answersOk(url: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-function kubeconfigText(
-  server: string,
-  caFile: string,
-  user: KubernetesUser,
-  token: string,
-): string {
-  return stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'local', cluster: { server, 'certificate-authority': caFile } }],
-    users: [{ name: user, user: { token } }],
-    contexts: [{ name: 'local', context: { cluster: 'local', user, namespace: 'default' } }],
-    'current-context': 'local',
-  });
-}
-
-function serviceAccount(name: string): string {
-  return `system:serviceaccount:${systemNamespace}:${name}`;
-}
-
-function writeSecret(file: string, text: string): void {
-  writeFileSync(file, text, { mode: 0o600 });
 }
 
 function readOrEmpty(file: string): string {

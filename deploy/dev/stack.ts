@@ -4,8 +4,8 @@ import type { Client } from '@temporalio/client';
 import { abortReason } from './command.ts';
 import { kubectlFor } from './kubectl.ts';
 import type { Kubectl } from './kubectl.ts';
-import { writeKubernetesFiles } from './kubernetes.ts';
-import type { KubernetesFiles } from './kubernetes.ts';
+import { writeKubernetesFiles } from './kubernetesFiles.ts';
+import type { KubernetesFiles } from './kubernetesFiles.ts';
 import type { Lock } from './lock.ts';
 import type { ManagedProcess } from './managedProcess.ts';
 import { startPageServer } from './pageServer.ts';
@@ -102,7 +102,7 @@ async function prepare(
     env: programEnvironment({}),
   };
   mkdirSync(kubernetesPlan.folder);
-  const kubernetes = writeKubernetesFiles(kubernetesPlan);
+  const kubernetes = await writeKubernetesFiles(kubernetesPlan);
   const simulator = await initSimulator(join(folder.path, 'simulator'), options.signal);
   const simulatorUrl = `https://127.0.0.1:${ports.simulator}`;
   const providersConfigFile = join(folder.path, 'providers.yaml');

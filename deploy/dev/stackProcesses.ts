@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { apiserverSpec, etcdSpec } from './kubernetes.ts';
-import type { KubernetesFiles, KubernetesPlan } from './kubernetes.ts';
+import type { KubernetesPlan } from './kubernetes.ts';
+import type { KubernetesFiles } from './kubernetesFiles.ts';
 import { managedProcess } from './managedProcess.ts';
 import type { ManagedProcess, ProcessSpec } from './managedProcess.ts';
 import type { UserError } from './program.ts';

@@ -3,11 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { apiserverSpec } from '../../deploy/dev/kubernetes.ts';
 import { tools } from '../../deploy/dev/toolTable.ts';
 import { assertSameNames, groupsIn, source } from '../support/pages.ts';
 
 const serviceSchema = z.object({
   image: z.string(),
+  command: z.array(z.string()).default([]),
   profiles: z.array(z.string()),
   ports: z.array(z.string()).default([]),
   networks: z.object({ default: z.object({ aliases: z.array(z.string()) }) }).optional(),
@@ -94,4 +96,26 @@ test("Temporal's own server and the tools that make its tables are of one versio
   );
   assert.match(server, /^\d+\.\d+\.\d+$/);
   assert.deepEqual(others, [server, server]);
+});
+
+test('kube-apiserver lets the same users in, with the same rights, as in make up', () => {
+  const folder = '/state/kubernetes';
+  const nobody = { key: '', cert: '' };
+  const files = {
+    url: '',
+    caFile: '',
+    identities: { admin: nobody, controller: nobody, worker: nobody },
+    kubeconfigs: { admin: '', controller: '', worker: '' },
+    clientCaFile: `${folder}/client-ca.crt`,
+    serviceAccountsKeyFile: `${folder}/service-accounts.key`,
+  };
+  const ports = { etcdPort: 2379, etcdPeerPort: 0, apiserverPort: 6443 };
+  const plan = { folder, ...ports, etcdPath: '', apiserverPath: '', env: {} };
+  const { args } = apiserverSpec(plan, files);
+  // A container has its own address, and a default route.
+  const local = ['--bind-address=127.0.0.1', '--advertise-address=127.0.0.1'];
+  assertSameNames(
+    args.filter((flag) => !local.includes(flag)).map((flag) => flag.replace('127.0.0.1', 'etcd')),
+    (services['kube-apiserver']?.command ?? []).slice(1),
+  );
 });

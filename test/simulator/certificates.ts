@@ -1,4 +1,4 @@
-/** Certificates of the simulator and of tests, made without any program beside Node. */
+/** Certificates of the simulator, of the local Kubernetes and of tests, made without any program beside Node. */
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,14 +15,19 @@ export interface Certificates {
   caFile: string;
 }
 
-/** A CA in memory. */
+/** A private key and its certificate, as PEM texts. */
+export interface Identity {
+  key: string;
+  cert: string;
+}
+
+/** A CA in memory: its own key is written nowhere, so nothing more can be issued once it is dropped. */
 export interface Ca {
   pem: string;
-  /** Server certificate for names and addresses, with its key; valid for a day, or not any more. */
-  issue(
-    hosts: readonly string[],
-    options?: { expired?: boolean },
-  ): Promise<{ key: string; cert: string }>;
+  /** Server certificate for names and addresses, with its key; not valid any more when `expired`. */
+  issue(hosts: readonly string[], options?: { expired?: boolean }): Promise<Identity>;
+  /** Client certificate as Kubernetes reads it: the user is its common name, each group an organization. */
+  issueClient(user: string, groups: readonly string[]): Promise<Identity>;
 }
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
@@ -43,28 +48,39 @@ export async function newCa(name: string, days: number): Promise<Ca> {
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign),
     ],
   });
+  const sign = async (
+    subject: x509.JsonName,
+    endMs: number,
+    extensions: x509.Extension[],
+  ): Promise<Identity> => {
+    const own = await newKeys();
+    const cert = await x509.X509CertificateGenerator.create({
+      subject,
+      issuer: ca.subject,
+      publicKey: own.publicKey,
+      signingKey: keys.privateKey,
+      signingAlgorithm: algorithm,
+      notBefore: new Date(now - dayMs),
+      notAfter: new Date(endMs),
+      extensions,
+    });
+    return { key: await keyPem(own.privateKey), cert: cert.toString('pem') };
+  };
+  const endMs = now + days * dayMs;
   return {
     pem: ca.toString('pem'),
-    issue: async (hosts, { expired = false } = {}) => {
-      const serverKeys = await newKeys();
-      const endMs = expired ? now - dayMs / 2 : now + days * dayMs;
+    issue: (hosts, { expired = false } = {}) => {
       const names = hosts.map((value) => ({ type: kindOf(value), value }));
-      const cert = await x509.X509CertificateGenerator.create({
-        // The names of CA and server differ, else a verifier takes the certificate for self-signed.
-        subject: 'CN=simulated-pve',
-        issuer: ca.subject,
-        publicKey: serverKeys.publicKey,
-        signingKey: keys.privateKey,
-        signingAlgorithm: algorithm,
-        notBefore: new Date(now - dayMs),
-        notAfter: new Date(endMs),
-        extensions: [
-          new x509.SubjectAlternativeNameExtension(names),
-          new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-        ],
-      });
-      return { key: await keyPem(serverKeys.privateKey), cert: cert.toString('pem') };
+      // The names of CA and server differ, else a verifier takes the certificate for self-signed.
+      return sign([{ CN: ['simulated-pve'] }], expired ? now - dayMs / 2 : endMs, [
+        new x509.SubjectAlternativeNameExtension(names),
+        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      ]);
     },
+    issueClient: (user, groups) =>
+      sign([{ CN: [user] }, ...groups.map((group) => ({ O: [group] }))], endMs, [
+        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth]),
+      ]),
   };
 }
 

@@ -1,13 +1,18 @@
 /** What deploy/ installs, judged by a real API server: every object is accepted, and the roles allow what they should. */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { KubeConfig } from '@kubernetes/client-node';
+import { Agent, request } from 'undici';
 import { z } from 'zod';
+import { createKubernetesClient } from '../../activities/kubernetes/client.ts';
 import { runCommand, type CommandResult } from '../../deploy/dev/command.ts';
 import { findTool } from '../../deploy/dev/tools.ts';
+import { newCa } from '../simulator/certificates.ts';
 import { makeCa } from '../support/tls.ts';
 import { startApiServer, type ApiServer } from './support/apiserver.ts';
 
@@ -21,15 +26,20 @@ const secret = z.object({
   data: z.record(z.string(), z.string()),
 });
 
+const selfReview = z.object({
+  status: z.object({
+    userInfo: z.object({ username: z.string(), groups: z.array(z.string()) }),
+  }),
+});
+type Account = 'controller' | 'worker';
+
 describe('the deployment at a real API server', { timeout: 180_000 }, () => {
   let server: ApiServer;
   let kubectlPath: string;
   let folder: string;
   const kubectl = (...args: string[]): Promise<CommandResult> => server.kubectl.run(args);
-  const mayI = async (account: string, ...what: string[]): Promise<string> => {
-    const as = `--as=system:serviceaccount:${namespace}:${account}`;
-    return (await kubectl('auth', 'can-i', ...what, as)).stdout.trim();
-  };
+  const mayI = async (user: Account, ...what: string[]): Promise<string> =>
+    (await server.as(user).run(['auth', 'can-i', ...what])).stdout.trim();
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'egress-proxies-deploy-'));
@@ -59,12 +69,77 @@ describe('the deployment at a real API server', { timeout: 180_000 }, () => {
     });
   }
 
+  test('controller and worker log in with client certificates, as the service accounts of the manifests', async () => {
+    for (const user of ['controller', 'worker'] as const) {
+      const whoami = await server.as(user).must(['auth', 'whoami', '-o', 'json']);
+      const { userInfo } = selfReview.parse(JSON.parse(whoami)).status;
+      assert.equal(userInfo.username, `system:serviceaccount:${namespace}:${user}`);
+      assert.deepEqual(userInfo.groups.toSorted(), [
+        'system:authenticated',
+        'system:serviceaccounts',
+        `system:serviceaccounts:${namespace}`,
+      ]);
+    }
+  });
+
+  test('neither a token nor a certificate of another CA logs anybody in', async () => {
+    const { url, caFile, identities } = server.files;
+    const ca = readFileSync(caFile, 'utf8');
+    const other = await (await newCa('Another CA', 1)).issueClient('admin', ['system:masters']);
+    const statusOf = async (connect: object, headers: Record<string, string>): Promise<number> => {
+      const dispatcher = new Agent({ connect: { ca, ...connect } });
+      const { statusCode, body } = await request(`${url}/api/v1/nodes`, { dispatcher, headers });
+      await body.dump();
+      await dispatcher.close();
+      return statusCode;
+    };
+    assert.equal(await statusOf(identities.admin, {}), 200);
+    assert.equal(await statusOf(other, {}), 401);
+    assert.equal(await statusOf({}, { authorization: `Bearer ${randomUUID()}` }), 401);
+    assert.equal(await statusOf({}, {}), 403, 'who does not log in may nothing');
+  });
+
+  test('in a pod, the token of its service account lets the worker in with the same rights', async (t) => {
+    const pod = mkdtempSync(join(folder, 'pod-'));
+    const mount = join(pod, 'var/run/secrets/kubernetes.io/serviceaccount');
+    mkdirSync(mount, { recursive: true });
+    const token = kubectl('create', 'token', 'worker', `--namespace=${namespace}`);
+    writeFileSync(join(mount, 'token'), (await succeed(token)).trim());
+    writeFileSync(join(mount, 'ca.crt'), readFileSync(server.files.caFile));
+    const { hostname, port } = new URL(server.files.url);
+    const env = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
+    Object.assign(process.env, env);
+    t.after(() => Object.keys(env).forEach((name) => delete process.env[name]));
+    const config = new KubeConfig();
+    config.loadFromCluster(pod);
+    const client = createKubernetesClient(config);
+    t.after(() => client.close());
+    const statusOf = async (path: string): Promise<number> =>
+      (await client.send({ method: 'GET', path })).status;
+    assert.equal(await statusOf('/api/v1/namespaces/kube-system'), 200);
+    assert.equal(await statusOf('/api/v1/namespaces/default'), 403);
+  });
+
   test('the worker may read Secrets only in a namespace that is bound for it', async () => {
     await succeed(kubectl('apply', '-f', join(deploy, 'samples/namespace.yaml')));
+    for (const where of ['proxies', 'default']) {
+      await succeed(kubectl('create', 'secret', 'generic', 'cloud-init', `--namespace=${where}`));
+    }
+    const read = (user: Account, where: string): Promise<CommandResult> =>
+      server.as(user).run(['get', 'secret', 'cloud-init', `--namespace=${where}`]);
+    await succeed(read('worker', 'proxies'));
+    for (const [user, where] of [
+      ['worker', 'default'],
+      ['controller', 'proxies'],
+    ] as const) {
+      const { code, stderr } = await read(user, where);
+      assert.equal(code, 1);
+      assert.match(stderr, new RegExp(`Forbidden.*:${user}" cannot get resource "secrets"`));
+    }
     assert.equal(await mayI('worker', 'get', 'secrets', '--namespace=proxies'), 'yes');
     assert.equal(await mayI('worker', 'get', 'secrets', '--namespace=default'), 'no');
     assert.equal(await mayI('worker', 'list', 'secrets', '--namespace=proxies'), 'no');
-    assert.equal(await mayI('controller', 'get', 'secrets', '--namespace=proxies'), 'no');
+    assert.equal(await mayI('controller', 'list', 'secrets', '--namespace=proxies'), 'no');
   });
 
   test('the controller may write nothing, the worker no spec', async () => {

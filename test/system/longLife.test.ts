@@ -7,7 +7,7 @@ import { Cable } from './support/cable.ts';
 import { startClient } from './support/client.ts';
 import { servedBy, simulatedRequests, type SimulatedVm } from './support/cluster.ts';
 import { edited } from './support/config.ts';
-import { simulatorToken, findSecrets } from './support/canaries.ts';
+import { findSecrets, pemLines, simulatorToken } from './support/canaries.ts';
 import { startCollector } from './support/collector.ts';
 import { expectGivenUp } from './support/givenUp.ts';
 import { targetsUp, untilShown } from './support/health.ts';
@@ -247,12 +247,8 @@ onOneStack('the long life of a Proxy', setting, (story) => {
     await stack.shutDown('controller');
     await stack.shutDown('worker');
     expectTraceOfALife(collector.spans(), given.status.workflowID ?? '');
-    const secrets = {
-      token: simulatorToken,
-      first,
-      second,
-      worker: stack.kubernetes.tokens.worker,
-    };
+    const [key = ''] = pemLines(stack.kubernetes.identities.worker.key);
+    const secrets = { token: simulatorToken, first, second, key };
     assert.deepEqual(findSecrets(secrets, [collector.received()]), []);
   });
 });

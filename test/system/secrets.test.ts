@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { after } from 'node:test';
 import { claimPort } from '../../deploy/dev/ports.ts';
 import {
-  certificateLines,
+  pemLines,
   databaseTexts,
   findSecrets,
   kubernetesTexts,
@@ -118,15 +118,16 @@ function expectRead(written: readonly Written[]): void {
 function secretsOf(stack: SystemStack): Record<string, string> {
   const files = filesOf(stack);
   const lines = (['rotating', 'wrong-ca'] as const).flatMap((provider) =>
-    certificateLines(readFileSync(files.caFile(provider), 'utf8')),
+    pemLines(readFileSync(files.caFile(provider), 'utf8')),
   );
-  const { controller, worker } = stack.kubernetes.tokens;
+  const { controller, worker } = stack.kubernetes.identities;
+  const keyLines = [controller, worker].flatMap(({ key }) => pemLines(key));
+  assert.equal(keyLines.length, 4);
   return {
     token: simulatorToken,
     secondToken: secondToken.line.slice(-36),
     malformedToken: malformedToken.slice(-36),
-    kubernetesTokenOfController: controller,
-    kubernetesTokenOfWorker: worker,
+    ...Object.fromEntries(keyLines.map((line, index) => [`line ${index} of client keys`, line])),
     ...Object.fromEntries(lines.map((line, index) => [`line ${index} of the CAs`, line])),
   };
 }

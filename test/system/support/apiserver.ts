@@ -4,12 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { kubectlFor, type Kubectl } from '../../../deploy/dev/kubectl.ts';
-import {
-  apiserverSpec,
-  etcdSpec,
-  writeKubernetesFiles,
-  type KubernetesFiles,
-} from '../../../deploy/dev/kubernetes.ts';
+import { apiserverSpec, etcdSpec } from '../../../deploy/dev/kubernetes.ts';
+import { writeKubernetesFiles, type KubernetesFiles, type KubernetesUser } from '../../../deploy/dev/kubernetesFiles.ts'; // prettier-ignore
 import { managedProcess } from '../../../deploy/dev/managedProcess.ts';
 import { claimPort } from '../../../deploy/dev/ports.ts';
 import { findTool } from '../../../deploy/dev/tools.ts';
@@ -17,7 +13,9 @@ import { findTool } from '../../../deploy/dev/tools.ts';
 export interface ApiServer {
   /** kubectl as the administrator. */
   kubectl: Kubectl;
-  /** Address, certificate, tokens and kubeconfigs of the users the manifests know. */
+  /** kubectl as one of the users that the manifests know. */
+  as(user: KubernetesUser): Kubectl;
+  /** Address, certificates and kubeconfigs of those users. */
   files: KubernetesFiles;
   /** Throws the history of the store away, up to now: versions before it have expired. */
   compact(): Promise<void>;
@@ -48,7 +46,7 @@ export async function startApiServer(): Promise<ApiServer> {
     apiserverPath: (await findTool('kube-apiserver')).path,
     env: process.env,
   };
-  const files = writeKubernetesFiles(plan);
+  const files = await writeKubernetesFiles(plan);
   const store = managedProcess(etcdSpec(plan), folders, () => undefined);
   const server = managedProcess(apiserverSpec(plan, files), folders, () => undefined);
   const processes = [store, server];
@@ -72,8 +70,11 @@ export async function startApiServer(): Promise<ApiServer> {
   }
   const program = (await findTool('kubectl')).path;
   const [data, copy] = [join(plan.folder, 'etcd'), join(folder, 'etcd-copy')];
+  const as = (user: KubernetesUser): Kubectl =>
+    kubectlFor(program, files.kubeconfigs[user], folder);
   return {
-    kubectl: kubectlFor(program, files.kubeconfigs.admin, folder),
+    kubectl: as('admin'),
+    as,
     files,
     compact: () => compact(`http://127.0.0.1:${etcd.port}`),
     restart: async () => {

@@ -38,8 +38,8 @@ function base64Forms(secret: string): string[] {
   });
 }
 
-/** Lines of a certificate that are its own. */
-export function certificateLines(pem: string): string[] {
+/** Lines of a certificate or of a private key that are its own. */
+export function pemLines(pem: string): string[] {
   return pem.split('\n').filter((line) => /^[A-Za-z0-9+/=]{60,}$/.test(line));
 }
 

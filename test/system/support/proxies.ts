@@ -67,11 +67,11 @@ async function askKubernetes(
   stack: SystemStack,
   path: string,
 ): Promise<{ status: number; text: string }> {
-  const { url, caFile, tokens } = stack.kubernetes;
-  const dispatcher = new Agent({ connect: { ca: readFileSync(caFile, 'utf8') } });
+  const { url, caFile, identities } = stack.kubernetes;
+  const connect = { ca: readFileSync(caFile, 'utf8'), ...identities.admin };
+  const dispatcher = new Agent({ connect });
   try {
-    const headers = { authorization: `Bearer ${tokens.admin}` };
-    const { statusCode, body } = await request(`${url}${path}`, { dispatcher, headers });
+    const { statusCode, body } = await request(`${url}${path}`, { dispatcher });
     return { status: statusCode, text: await body.text() };
   } finally {
     await dispatcher.close();
