@@ -6,7 +6,7 @@ NPM_RUN := npm run --silent
 .PHONY: help install tools demo up down test test-integration-proxmox check-proxmox check lint fmt proxmox-token-secret
 
 help: ## Show this list
-	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-24s %s\n' "$$name" "$$text"; done
 
 install:
 	@./deploy/dev/install.sh

@@ -7,6 +7,7 @@ import {
   DefaultLogger,
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
+import { Command } from 'commander';
 import { tracingPlugin } from './runtime/tracingPlugin.ts';
 
 /** Bundles `workflows/index.ts`. Fails when a workflow reaches for anything that is not deterministic. */
@@ -19,9 +20,13 @@ export async function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
   });
 }
 
-/** `npm run bundle -- <file>`: what an image ships, so that no container bundles at its start. */
+/** `npm run bundle -- [<file>]`: what an image ships, so that no container bundles at its start. */
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const target = process.argv[2] ?? '.cache/workflows.js';
+  const command = new Command('npm run bundle --')
+    .description('Bundles the workflows, as an image ships them.')
+    .argument('[file]', 'where to', '.cache/workflows.js')
+    .parse();
+  const [target = ''] = command.processedArgs.map(String);
   const { code } = await bundleWorkflows();
   await mkdir(dirname(target), { recursive: true });
   await writeFile(target, code);

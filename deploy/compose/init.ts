@@ -5,8 +5,9 @@
 import { randomBytes } from 'node:crypto';
 import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Command } from 'commander';
 import { writeKubernetesFiles } from '../dev/kubernetesFiles.ts';
-import { printLine, runProgram, UserError } from '../dev/program.ts';
+import { printLine, runProgram } from '../dev/program.ts';
 import { initSimulator, providersConfigText } from '../dev/simulator.ts';
 
 /** User of the operator's image. */
@@ -16,9 +17,12 @@ const apiserverHost = 'kubernetes';
 /** Worker and simulator share one network, where the simulated VMs have their addresses. */
 const simulatorUrl = 'https://127.0.0.1:8006';
 
-runProgram(async (signal) => {
-  const [folder] = process.argv.slice(2);
-  if (folder === undefined) throw new UserError('Usage: node deploy/compose/init.ts <folder>');
+const command = new Command('node deploy/compose/init.ts')
+  .description('Makes what the containers of docker-compose.yml share.')
+  .argument('<folder>', 'the volume that they share');
+
+runProgram(command, async (signal) => {
+  const [folder = ''] = command.args;
   writePassword(join(folder, 'postgres-password'));
   const done = join(folder, 'providers.yaml');
   if (existsSync(done)) {

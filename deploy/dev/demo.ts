@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { Command } from 'commander';
 import { ProxyAgent, request } from 'undici';
 import { listSeeds, listVms } from './cluster.ts';
 import { UserError, printLine, runProgram } from './program.ts';
@@ -19,7 +20,11 @@ const leftoverMs = 15_000;
 const startedAt = Date.now();
 
 /** `make demo`: one Proxy from `kubectl apply` to Ready and back to nothing, then everything is stopped. */
-runProgram(async (signal) => {
+const command = new Command('make demo').description(
+  'One Proxy from kubectl apply to Ready and back to nothing, on a stack of its own.',
+);
+
+runProgram(command, async (signal) => {
   process.chdir(checkout);
   title('Starting Temporal, etcd, kube-apiserver, a simulated Proxmox VE, controller and worker');
   const stack = await startStack({
@@ -28,12 +33,15 @@ runProgram(async (signal) => {
     temporalDb: 'memory',
     log: (line) => printLine(`  ${line}`),
     signal,
+  }).catch((error: unknown) => {
+    throw signal.aborted ? interrupted() : error;
   });
   try {
     // A process that dies in mid-demo is the reason to tell, not the timeout that follows from it.
     await Promise.race([story(stack, signal), stack.failure]);
   } catch (error) {
-    if (!signal.aborted) await showTrouble(stack);
+    if (signal.aborted) throw interrupted();
+    await showTrouble(stack);
     throw error;
   } finally {
     title('Stopping everything');
@@ -72,6 +80,13 @@ async function story(stack: Stack, signal: AbortSignal): Promise<void> {
   }
   title('What is left');
   await expectNothingLeft(stack);
+}
+
+/** The last word after Ctrl-C; by then the stack has been stopped, and the Proxy, its VM and its seed have gone with it. */
+function interrupted(): UserError {
+  return new UserError(
+    'Interrupted: controller, worker, simulator, Temporal, kube-apiserver and etcd are stopped, nothing is left running',
+  );
 }
 
 /** What a person would look at first when the demo does not go on. */

@@ -1,8 +1,13 @@
+import { Command } from 'commander';
 import { printLine, runProgram } from './program.ts';
 import { endCrashedTestStacks, endStack, stackFolder, stackNames, testStackPrefix } from './stackFolder.ts'; // prettier-ignore
 
 /** `make down`: ends the stacks of `make up` and `make demo`, and what killed runs of anything left behind. */
-runProgram(async () => {
+const command = new Command('make down').description(
+  'Ends the local stacks of this checkout, also after a crash.',
+);
+
+runProgram(command, async () => {
   const ended = await endCrashedTestStacks();
   for (const name of stackNames().filter((candidate) => !candidate.startsWith(testStackPrefix)))
     ended.push(...(await endStack(stackFolder(name))));

@@ -1,4 +1,5 @@
-/** What the command-line programs of this folder share: one-sentence failures, exit codes, Ctrl-C. */
+/** What our command-line programs share: `--help`, one-sentence failures, exit codes, Ctrl-C. */
+import type { Command } from 'commander';
 
 /** A failure the person at the keyboard can do something about: its message is one sentence, shown without a stack. */
 export class UserError extends Error {
@@ -16,25 +17,37 @@ export function printLine(line: string): void {
 const interrupted = 130;
 
 /**
- * Runs a program: its number is the exit code, a `UserError` ends it with its sentence and code 1, anything else with its stack.
- * The first SIGINT, SIGTERM or SIGHUP aborts the signal, so that the program can stop what it started; the second ends it at once.
+ * Reads the command line, which ends the program on `--help` and, with one sentence and code 1, on what it does not know. Then runs
+ * it: its number is the exit code, a `UserError` ends it with its sentence and code 1, anything else with its stack.
+ * The first SIGINT, SIGTERM or SIGHUP aborts the signal, so that the program can stop what it started, and the second ends it at
+ * once, with code 130. One that takes no signal has nothing to stop: the first one ends it.
  */
-export function runProgram(main: (signal: AbortSignal) => Promise<number>): void {
+export function runProgram(command: Command, main: (signal: AbortSignal) => Promise<number>): void {
+  command.parse();
   const controller = new AbortController();
   const onSignal = (): void => {
-    if (controller.signal.aborted) process.exit(interrupted);
+    if (controller.signal.aborted) {
+      process.stderr.write('Interrupted again: nothing is waited for any more.\n');
+      process.exit(interrupted);
+    }
     controller.abort(new UserError('Interrupted.'));
   };
   // SIGHUP: the terminal was closed.
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, onSignal);
-  main(controller.signal).then(
-    (code) => process.exit(code),
-    (error: unknown) => {
-      if (controller.signal.aborted) process.exit(interrupted);
-      process.stderr.write(`${describeFailure(error)}\n`);
-      process.exit(1);
-    },
-  );
+  if (main.length > 0) for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, onSignal); // prettier-ignore
+  // Also when it throws before its first `await`.
+  Promise.resolve(controller.signal)
+    .then(main)
+    .then(
+      (code) => process.exit(code),
+      (error: unknown) => {
+        const { aborted } = controller.signal;
+        // What breaks off because of the interruption has nothing to tell, but for the program's own last word.
+        const text =
+          aborted && !(error instanceof UserError) ? 'Interrupted.' : describeFailure(error);
+        process.stderr.write(`${text}\n`);
+        process.exit(aborted ? interrupted : 1);
+      },
+    );
 }
 
 function describeFailure(error: unknown): string {

@@ -1,16 +1,24 @@
 import { delimiter, join } from 'node:path';
+import { Argument, Command } from 'commander';
 import { runCommand } from './command.ts';
-import { UserError, printLine, runProgram } from './program.ts';
+import { printLine, runProgram } from './program.ts';
 import { stages } from './stages.ts';
-import type { ScriptStage, Stage, TestStage } from './stages.ts';
+import type { ScriptStage, TestStage } from './stages.ts';
 import { checkout, endCrashedTestStacks } from './stackFolder.ts';
 import { addCounts, complaints, noTests, runTestStage } from './testStage.ts';
 import type { TestCounts } from './testStage.ts';
 import { describeTools, findTools } from './tools.ts';
 
 /** `make test`: every stage, or those named; exit code 1 when anything failed, with each failure again and node's own summary at the end. */
-runProgram(async (signal) => {
-  const chosen = chooseStages(process.argv.slice(2));
+const names = stages.map(({ name }) => name);
+const command = new Command('make test, npm run test:<level>')
+  .description('Runs every stage of tests, or those named.')
+  .addArgument(new Argument('[stages...]', 'some of them').choices(names));
+
+runProgram(command, async (signal) => {
+  const chosen = stages.filter(
+    ({ name }) => command.args.length === 0 || command.args.includes(name),
+  );
   // What a stage starts as `node` is the Node of this checkout, not the system's.
   process.env['PATH'] = [join(checkout, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
   process.chdir(checkout);
@@ -49,15 +57,6 @@ interface Outcome {
   summary: string;
   counts: TestCounts;
   failures: readonly string[];
-}
-
-function chooseStages(names: readonly string[]): readonly Stage[] {
-  const unknown = names.filter((name) => !stages.some((stage) => stage.name === name));
-  if (unknown.length > 0) {
-    const known = stages.map((stage) => stage.name).join(', ');
-    throw new UserError(`There is no stage ${unknown.join(', ')}; there are ${known}.`);
-  }
-  return stages.filter((stage) => names.length === 0 || names.includes(stage.name));
 }
 
 async function runScript(stage: ScriptStage, signal: AbortSignal): Promise<Outcome> {

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Command } from 'commander';
 import { startBrowser, type Browser } from './browser.ts';
 import { UserError, printLine, runProgram } from './program.ts';
 import { scenes, statusOf, type Scene } from './screenshotScenes.ts';
@@ -16,7 +17,11 @@ const part = { x: 256, y: 48, width: 1184 };
 const maxBytes = 200_000;
 
 /** `npm run screenshots`: makes the pictures of docs/images anew, on a stack of their own. */
-runProgram(async (signal) => {
+const command = new Command('npm run screenshots').description(
+  'Makes the pictures of docs/images anew, on a stack of its own; needs Chromium.',
+);
+
+runProgram(command, async (signal) => {
   const stack = await startStack({
     name: 'screenshots',
     timeScale,

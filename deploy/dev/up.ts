@@ -1,3 +1,4 @@
+import { Command } from 'commander';
 import { printLine, runProgram } from './program.ts';
 import { startStack } from './stack.ts';
 import { addressLines } from './addresses.ts';
@@ -7,7 +8,9 @@ import { isRunning, readAddresses, stackFolder, writeAddresses } from './stackFo
 const timeScale = 0.5;
 
 /** `make up`: the local stack until Ctrl-C, or until one of its processes ends. */
-runProgram(async (signal) => {
+const command = new Command('make up').description('The local stack, until Ctrl-C.');
+
+runProgram(command, async (signal) => {
   const folder = stackFolder('up');
   if (await isRunning(folder)) {
     printLine('The local stack of this checkout is up already (make down ends it).');

@@ -1,6 +1,7 @@
 /** `make proxmox-token-secret`: makes or updates the Secret with the API token and the CA of Proxmox VE. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { Command } from 'commander';
 import { lastLines, runCommand } from '../dev/command.ts';
 import { printLine, runProgram, UserError } from '../dev/program.ts';
 import { problemsOf } from './credentialFiles.ts';
@@ -9,7 +10,11 @@ const namespace = 'egress-proxies-operator-system';
 const secretName = 'proxmox-token';
 const fieldManager = '--field-manager=proxmox-token-secret';
 
-runProgram(async (signal) => {
+const command = new Command('make proxmox-token-secret').description(
+  'Checks the files in PROXMOX_TOKEN_FILE and PROXMOX_CA_FILE, and puts them into the Secret of the cluster.',
+);
+
+runProgram(command, async (signal) => {
   const config = join(homedir(), '.config');
   const tokenFile = process.env['PROXMOX_TOKEN_FILE'] ?? join(config, 'proxmox-token');
   const caFile = process.env['PROXMOX_CA_FILE'] ?? join(config, 'proxmox-ca.pem');

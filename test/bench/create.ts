@@ -4,10 +4,11 @@
  */
 import { cpus, loadavg } from 'node:os';
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import type { KubernetesClient } from '../../activities/kubernetes/client.ts';
+import { factor, wholeNumber } from '../../deploy/dev/commandLine.ts';
 import { printLine, runProgram } from '../../deploy/dev/program.ts';
 import { startStack, type SystemStack } from '../system/support/stack.ts';
 import { proxyWorkflowId } from '../../workflows/contract/messages.ts';
@@ -26,15 +27,13 @@ const vmsSchema = z.array(
   }),
 );
 
-runProgram(async () => {
-  const { values } = parseArgs({
-    options: {
-      count: { type: 'string', default: '10' },
-      'time-scale': { type: 'string', default: '1' },
-    },
-  });
-  const count = z.coerce.number().int().positive().parse(values.count);
-  const timeScale = z.coerce.number().positive().parse(values['time-scale']);
+const command = new Command('npm run bench:create --')
+  .description('What the operator adds to what Proxmox VE and the guest take for a create.')
+  .option('--count <n>', 'Proxies, one after the other', wholeNumber(), 10)
+  .option('--time-scale <x>', 'of what Proxmox VE and guests take', factor, 1);
+
+runProgram(command, async () => {
+  const { count, timeScale } = command.opts<{ count: number; timeScale: number }>();
   printLine(`Starting a stack of its own at ${timeScale} × real times …`);
   const stack = await startStack({ timeScale, temporalDb: 'file' });
   try {

@@ -5,8 +5,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
+import { wholeNumber, wholeNumbers } from '../../deploy/dev/commandLine.ts';
 import { printLine, runProgram } from '../../deploy/dev/program.ts';
 import { bundleWorkflows } from '../../worker/bundle.ts';
 import { collectScheduleId } from '../../workflows/contract/messages.ts';
@@ -30,20 +31,25 @@ import {
 const makingScale = 0.02;
 /** Of `--provider-check-interval`; twice as long before the bench gives up. */
 const checkEveryMs = 60_000;
-const sizesSchema = z
-  .array(z.coerce.number().int().positive())
-  .min(1)
-  .refine((sizes) => sizes.every((size, index) => size > (sizes[index - 1] ?? 0)), 'must rise');
 
-runProgram(async () => {
-  const { values } = parseArgs({
-    options: {
-      sizes: { type: 'string', default: '1,100,1000' },
-      rounds: { type: 'string', default: '5' },
-    },
-  });
-  const sizes = sizesSchema.parse(values.sizes.split(','));
-  const rounds = z.coerce.number().int().positive().parse(values.rounds);
+function risingNumbers(text: string): number[] {
+  const sizes = wholeNumbers()(text);
+  if (sizes.every((size, index) => size > (sizes[index - 1] ?? 0))) return sizes;
+  throw new InvalidArgumentError('They must rise.');
+}
+
+const command = new Command('npm run bench:idle --')
+  .description('What Proxies cost to which nothing happens: requests, memory, history.')
+  .option(
+    '--sizes <n,…>',
+    'so many Proxies, one size after the other',
+    risingNumbers,
+    [1, 100, 1_000],
+  )
+  .option('--rounds <n>', 'health checks of the provider at each size', wholeNumber(), 5);
+
+runProgram(command, async () => {
+  const { sizes, rounds } = command.opts<{ sizes: number[]; rounds: number }>();
   printLine('Starting a stack of its own …');
   const folder = mkdtempSync(join(tmpdir(), 'bench-idle-'));
   try {

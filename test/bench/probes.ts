@@ -6,12 +6,13 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { cpus, loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
 import { pino } from 'pino';
 import { z } from 'zod';
 import { probedOf } from '../../activities/probe/probed.ts';
 import { probeProxies } from '../../activities/probeProxies.ts';
 import { parseProxy, type Proxy } from '../../api/proxy.ts';
+import { wholeNumber, wholeNumbers } from '../../deploy/dev/commandLine.ts';
 import { printLine, runProgram, UserError } from '../../deploy/dev/program.ts';
 import {
   ipOf,
@@ -23,8 +24,6 @@ import {
   type ProbeCost,
 } from './probeKinds.ts';
 
-const sizesSchema = z.array(z.coerce.number().int().positive().max(60_000)).min(1);
-const positive = z.coerce.number().int().positive();
 const readySchema = z.object({ port: z.number() });
 const arrivalsSchema = z.object({
   arrivals: z.array(z.object({ ip: z.string(), atMs: z.number() })),
@@ -38,17 +37,24 @@ interface Peers {
   stop(): Promise<void>;
 }
 
-runProgram(async () => {
-  const { values } = parseArgs({
-    options: {
-      sizes: { type: 'string', default: '10,100,1000' },
-      interval: { type: 'string', default: '30' },
-      rounds: { type: 'string', default: '3' },
-    },
-  });
-  const sizes = sizesSchema.parse(values.sizes.split(','));
-  const intervalMs = positive.parse(values.interval) * 1_000;
-  const rounds = positive.parse(values.rounds);
+const command = new Command('npm run bench:probes --')
+  .description('Whether the prober of one worker keeps the interval of every Proxy.')
+  .option(
+    '--sizes <n,…>',
+    'so many Proxies, one size after the other',
+    wholeNumbers(1, 60_000),
+    [10, 100, 1_000],
+  )
+  .option('--interval <seconds>', 'between two probes of a Proxy', wholeNumber(), 30)
+  .option('--rounds <n>', 'probes of each Proxy that are counted', wholeNumber(), 3);
+
+runProgram(command, async () => {
+  const { sizes, interval, rounds } = command.opts<{
+    sizes: number[];
+    interval: number;
+    rounds: number;
+  }>();
+  const intervalMs = interval * 1_000;
   if (globalThis.gc === undefined) throw new UserError('Start it with node --expose-gc.');
   const loadBefore = loadavg()[0] ?? 0;
   const peers = await startPeers();

@@ -5,16 +5,16 @@
 import { cpus, loadavg } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
+import { Command } from 'commander';
 import { pino } from 'pino';
-import { z } from 'zod';
 import {
   createKubernetesClient,
   type KubernetesClient,
 } from '../../activities/kubernetes/client.ts';
 import { proxyPageSize } from '../../activities/kubernetes/proxyList.ts';
 import { startController } from '../../controller/controller.ts';
+import { wholeNumber, wholeNumbers } from '../../deploy/dev/commandLine.ts';
 import { printLine, runProgram, UserError } from '../../deploy/dev/program.ts';
 import { eventually } from '../support/eventually.ts';
 import { startApiServer, type ApiServer } from '../system/support/apiserver.ts';
@@ -25,39 +25,43 @@ import { relistReport, type RelistCost } from './relistReport.ts';
 const crds = fileURLToPath(new URL('../../deploy/crds', import.meta.url));
 const proxiesPath = '/apis/egress-proxies.io/v1alpha1/namespaces/default/proxies';
 const createdAtOnce = 16;
-const positive = z.coerce.number().int().positive();
-const sizesSchema = z.array(positive).min(1);
 /** So that lists come one after the other; the rest is the controller's own. */
 const betweenListsMs = 2_000;
 
-interface Bench {
-  server: ApiServer;
-  admin: KubernetesClient;
-  cloudInitKiB: number;
+interface Options {
+  sizes: number[];
   lists: number;
+  cloudInitKib: number;
   pageSize: number;
 }
 
-runProgram(async () => {
-  const { values } = parseArgs({
-    options: {
-      sizes: { type: 'string', default: '200,2000' },
-      lists: { type: 'string', default: '5' },
-      'cloud-init-kib': { type: 'string', default: '0' },
-      'page-size': { type: 'string', default: String(proxyPageSize) },
-    },
-  });
+interface Bench extends Omit<Options, 'sizes'> {
+  server: ApiServer;
+  admin: KubernetesClient;
+}
+
+const command = new Command('npm run bench:relist --')
+  .description('What a full list of unchanged Proxies costs the controller.')
+  .option(
+    '--sizes <n,…>',
+    'so many Proxies, one size after the other',
+    wholeNumbers(),
+    [200, 2_000],
+  )
+  .option('--lists <n>', 'lists of each size', wholeNumber(), 5)
+  .option('--cloud-init-kib <n>', 'cloud-init of each Proxy', wholeNumber(0, 250), 0)
+  .option('--page-size <n>', 'Proxies in one answer', wholeNumber(), proxyPageSize);
+
+runProgram(command, async () => {
   if (globalThis.gc === undefined) throw new UserError('Start it with node --expose-gc.');
-  const sizes = sizesSchema.parse(values.sizes.split(','));
+  const { sizes, ...options } = command.opts<Options>();
   printLine('Starting etcd and kube-apiserver …');
   const server = await startApiServer();
   const admin = createKubernetesClient(configOf(server.files.kubeconfigs.admin));
   const bench: Bench = {
     server,
     admin,
-    cloudInitKiB: z.coerce.number().int().min(0).max(250).parse(values['cloud-init-kib']),
-    lists: positive.parse(values.lists),
-    pageSize: positive.parse(values['page-size']),
+    ...options,
   };
   try {
     await server.kubectl.must(['apply', '-f', crds]);
@@ -66,7 +70,7 @@ runProgram(async () => {
     const costs: RelistCost[] = [];
     for (const size of sizes) costs.push(await costAt(bench, size));
     const what =
-      bench.cloudInitKiB === 0 ? 'External' : `Managed, ${bench.cloudInitKiB} KiB of cloud-init each`; // prettier-ignore
+      bench.cloudInitKib === 0 ? 'External' : `Managed, ${bench.cloudInitKib} KiB of cloud-init each`; // prettier-ignore
     const circumstances =
       `Proxies: ${what}; pages of ${bench.pageSize}; ${bench.lists} lists each; ` +
       `${cpus().length} CPUs, load ${loadBefore.toFixed(1)} before and ${(loadavg()[0] ?? 0).toFixed(1)} after. Medians:`;
@@ -128,12 +132,12 @@ async function costAt(bench: Bench, size: number): Promise<RelistCost> {
   }
 }
 
-async function grow({ admin, cloudInitKiB }: Bench, size: number): Promise<void> {
+async function grow({ admin, cloudInitKib }: Bench, size: number): Promise<void> {
   let next = (await proxyUids(admin)).length;
   const create = async (): Promise<void> => {
     while (next < size) {
       const name = `bench-${next++}`;
-      await must(admin, 'POST', proxiesPath, manifest(name, cloudInitKiB));
+      await must(admin, 'POST', proxiesPath, manifest(name, cloudInitKib));
       await must(admin, 'PATCH', `${proxiesPath}/${name}/status`, { status });
     }
   };
@@ -153,14 +157,14 @@ const status = {
   workflowID: 'proxy-00000000-0000-4000-8000-000000000000',
 };
 
-function manifest(name: string, cloudInitKiB: number): object {
+function manifest(name: string, cloudInitKib: number): object {
   const spec =
-    cloudInitKiB === 0
+    cloudInitKib === 0
       ? { mode: 'External', address: '192.0.2.7' }
       : {
           provider: 'home',
           placement: { machineType: 'small', image: 'debian-13' },
-          cloudInit: `#cloud-config\n# ${'x'.repeat(cloudInitKiB * 1_024 - 20)}\n`,
+          cloudInit: `#cloud-config\n# ${'x'.repeat(cloudInitKib * 1_024 - 20)}\n`,
         };
   return { apiVersion: 'egress-proxies.io/v1alpha1', kind: 'Proxy', metadata: { name }, spec };
 }

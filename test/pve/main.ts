@@ -1,5 +1,5 @@
 /** `make test-integration-proxmox`: the operator's steps against a real host; `--check-only` creates nothing. */
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
 import { printLine, runProgram, UserError, type Log } from '../../deploy/dev/program.ts';
 import { ProviderError } from '../../activities/providerError.ts';
 import { checkHost } from './check.ts';
@@ -11,9 +11,13 @@ import { findVms, sweep } from './sweep.ts';
 /** A VM of a run that was made this recently may belong to one that goes on. */
 const recentMs = 60 * 60_000;
 
-runProgram(async (signal) => {
-  const options = { 'check-only': { type: 'boolean' }, sweep: { type: 'boolean' } } as const;
-  const { values } = parseArgs({ options });
+const command = new Command('npm run test:host --')
+  .description('The steps of the operator against the Proxmox VE that PROXMOX_* variables name.')
+  .option('--check-only', 'only checks the host, creates nothing')
+  .option('--sweep', 'only removes what killed runs left there');
+
+runProgram(command, async (signal) => {
+  const { checkOnly, sweep: sweepOnly } = command.opts<{ checkOnly?: boolean; sweep?: boolean }>();
   const settings = readSettings(process.env);
   const startedMs = Date.now();
   const log: Log = (line) => {
@@ -22,8 +26,8 @@ runProgram(async (signal) => {
   const host = openHost(settings, log, signal);
   try {
     await checkHost(host);
-    if (values['check-only'] === true) log('ok: the host is ready; nothing was created');
-    else if (values.sweep === true) await sweepAll(host);
+    if (checkOnly === true) log('ok: the host is ready; nothing was created');
+    else if (sweepOnly === true) await sweepAll(host);
     else await wholeLife(settings, host, signal);
   } catch (error) {
     // Its message names object, answer and remedy; where it was thrown helps nobody.

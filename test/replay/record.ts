@@ -3,7 +3,8 @@
  * package.json. Those of a release that was made stay as they are: a change of a workflow
  * must replay them, and new stories are recorded for the release to come.
  */
-import { printLine, runProgram, UserError } from '../../deploy/dev/program.ts';
+import { Argument, Command } from 'commander';
+import { printLine, runProgram } from '../../deploy/dev/program.ts';
 import { FakeWorld } from '../support/fakeWorld.ts';
 import { prepareWorkflowServer, tellStory } from '../support/workflowHarness.ts';
 import { currentRelease, parseHistory, removeOthers, writeHistory } from './histories.ts';
@@ -18,14 +19,13 @@ import { removingStories } from './stories/removing.ts';
 import { repairingStories } from './stories/repairing.ts';
 import { stackRecordings } from './stories/stack.ts';
 
-runProgram(async () => {
-  const recordings = allRecordings();
-  const names = process.argv.slice(2);
-  const unknown = names.filter((name) => !recordings.has(name));
-  if (unknown.length > 0) {
-    const known = [...recordings.keys()].join(', ');
-    throw new UserError(`There is no story ${unknown.join(', ')}; there are ${known}.`);
-  }
+const recordings = allRecordings();
+const command = new Command('npm run record:history --')
+  .description('Tells every story, or those named, and keeps its history in testdata/histories.')
+  .addArgument(new Argument('[stories...]', 'some of them').choices([...recordings.keys()]));
+
+runProgram(command, async () => {
+  const names = command.args;
   await prepareWorkflowServer();
   const release = currentRelease();
   const kept: string[] = [];

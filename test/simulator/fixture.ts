@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { BUILTIN_ROLES } from './privileges.ts';
+import { StartError } from './program.ts';
 
 const isoFile = z.strictObject({
   /** File name in `template/iso`. */
@@ -145,18 +146,20 @@ export type FixtureInput = z.input<typeof fixture>;
 export type StorageFixture = Fixture['storages'][number];
 export type Times = Fixture['times'];
 
-/** Checks a fixture; every problem is named with its path. */
+/** Checks a fixture; throws StartError naming every problem with its path. */
 export function parseFixture(input: unknown, origin: string): Fixture {
   const result = fixture.safeParse(input);
   if (!result.success) {
     const problems = result.error.issues.map(
       (issue) => `  ${issue.path.join('.') || '(top)'}: ${issue.message}`,
     );
-    throw new Error(`fixture ${origin} is not valid:\n${problems.join('\n')}`);
+    throw new StartError(`fixture ${origin} is not valid:\n${problems.join('\n')}`);
   }
   const problems = crossCheck(result.data);
   if (problems.length > 0) {
-    throw new Error(`fixture ${origin} is not valid:\n${problems.map((p) => `  ${p}`).join('\n')}`);
+    throw new StartError(
+      `fixture ${origin} is not valid:\n${problems.map((p) => `  ${p}`).join('\n')}`,
+    );
   }
   return result.data;
 }

@@ -1,20 +1,34 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Command } from 'commander';
 import { makeCertificates } from '../certificates.ts';
+import { runMain, StartError } from '../program.ts';
 import { runConformance } from './run.ts';
+
+interface Flags {
+  listDiffer: boolean;
+  only?: string;
+}
 
 /** `npm run conformance -- <folder> [--list-differ] [--only <text>]`. */
 async function main(): Promise<void> {
-  const args = process.argv.slice(2);
-  const folder = args.find((arg) => !arg.startsWith('--')) ?? 'testdata/pve/9.2';
-  const onlyAt = args.indexOf('--only');
-  const only = onlyAt < 0 ? null : (args[onlyAt + 1] ?? null);
+  const program = new Command('npm run conformance --')
+    .description('Replays captured exchanges with a Proxmox VE against the simulator.')
+    .argument('[folder]', 'of the captures', 'testdata/pve/9.2')
+    .option('--list-differ', 'say what differs, and how', false)
+    .option('--only <text>', 'the same, for captures with that text in their names')
+    .parse();
+  const { listDiffer, only } = program.opts<Flags>();
+  const [folder = ''] = program.processedArgs.map(String);
   const directory = mkdtempSync(join(tmpdir(), 'conformance-'));
   try {
     const verdicts = await runConformance(folder, await makeCertificates(directory));
-    const shown = verdicts.filter(({ name }) => only === null || name.includes(only));
-    if (args.includes('--list-differ') || only !== null) {
+    if (verdicts.length === 0) throw new StartError(`There is no capture in ${folder}.`);
+    const shown = verdicts.filter(({ name }) => only === undefined || name.includes(only));
+    if (shown.length === 0)
+      throw new StartError(`No capture in ${folder} has «${only}» in its name.`);
+    if (listDiffer || only !== undefined) {
       for (const verdict of shown) {
         if (verdict.verdict !== 'differ') continue;
         process.stdout.write(`${verdict.name}\n`);
@@ -35,4 +49,4 @@ async function main(): Promise<void> {
   }
 }
 
-await main();
+runMain(main);

@@ -1,5 +1,5 @@
 /** Runs cells of the matrix outside the test runner and prints the table: the long product of faults and disturbances. */
-import { parseArgs } from 'node:util';
+import { UserError } from '../../../deploy/dev/program.ts';
 import {
   cellName,
   columnOf,
@@ -13,24 +13,34 @@ import { openDesk, type Desk } from './desk.ts';
 import { createReport, type Report } from './report.ts';
 import { tellCell } from './tell.ts';
 
-/** Exit code: 1 when a cell failed. */
-export async function runMatrix(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      filter: { type: 'string', default: '' },
-      sums: { type: 'boolean', default: false },
-      'at-once': { type: 'string', default: '8' },
-    },
-  });
-  const planned = (values.sums ? sums() : productOf()).filter(({ cell }) =>
-    new RegExp(values.filter).test(cellName(cell)),
-  );
+export interface MatrixOptions {
+  /** Of the sentences of cells, such as «startVm fails with 595, once». */
+  filter: RegExp;
+  /** One fault or disturbance at a time. */
+  sums: boolean;
+  /** Stories side by side. */
+  atOnce: number;
+}
+
+/** Exit code: 1 when a cell failed. Throws UserError when no story is to be told. */
+export async function runMatrix(options: MatrixOptions): Promise<number> {
+  const { filter } = options;
+  const all = options.sums ? sums() : productOf();
+  const planned = all.filter(({ cell }) => filter.test(cellName(cell)));
+  const [example] = all;
+  if (planned.length === 0 && example !== undefined)
+    throw new UserError(
+      `None of the ${all.length} cells fits ${String(filter)}; one of them is «${cellName(example.cell)}».`,
+    );
   const report = createReport(rowsOf(planned), columnsOf(planned));
   for (const { cell, why } of planned) {
     if (why !== null) report.note(cell.row, columnOf(cell), { kind: 'notApplicable', why });
   }
   const toTell = planned.filter(({ why }) => why === null);
+  if (toTell.length === 0)
+    throw new UserError(
+      `None of the ${planned.length} cells that fit ${String(filter)} applies: ${planned[0]?.why ?? ''}.`,
+    );
   const startedMs = Date.now();
   const desk = await openDesk();
   let failed = 0;
@@ -39,7 +49,7 @@ export async function runMatrix(args: readonly string[]): Promise<number> {
     const lane = async (): Promise<void> => {
       for (const one of next) failed += await tellAndNote(desk, one, report);
     };
-    await Promise.all(Array.from({ length: Number(values['at-once']) }, lane));
+    await Promise.all(Array.from({ length: options.atOnce }, lane));
   } finally {
     await desk.close();
   }
