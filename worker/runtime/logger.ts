@@ -33,7 +33,10 @@ const redactPaths = secretFields.flatMap((name) =>
   ),
 );
 
-/** A logger that writes to standard output, or to `destination`. Lines inside a span carry traceID and spanID. */
+/**
+ * A logger that writes to standard output, or to `destination`. Lines inside a span carry traceID and spanID. A field that a line
+ * gives is more precise than one of the same name that was bound before, and is the one that is written.
+ */
 export function createLogger(
   program: string,
   level: LogLevel,
@@ -48,8 +51,13 @@ export function createLogger(
       redact: { paths: redactPaths, censor: '[redacted]' },
       mixin: spanFields,
     },
-    destination,
+    { write: (line) => void destination.write(`${withEachKeyOnce(line)}\n`) },
   );
+}
+
+/** pino writes bound fields and the line's own one after the other, also when they have one name; of a key, the last value counts. */
+function withEachKeyOnce(line: string): string {
+  return JSON.stringify(JSON.parse(line));
 }
 
 function spanFields(): Record<string, string> {

@@ -6,11 +6,17 @@ import type { LogLevel } from '../../../worker/runtime/flags.ts';
 function recorded(level: LogLevel): {
   log: ReturnType<typeof createLogger>;
   lines: Record<string, unknown>[];
+  raw: string[];
   text: () => string;
 } {
   const lines: Record<string, unknown>[] = [];
-  const write = (line: string): void => void lines.push(JSON.parse(line));
+  const raw: string[] = [];
+  const write = (line: string): void => {
+    raw.push(line);
+    lines.push(JSON.parse(line));
+  };
   return {
+    raw,
     log: createLogger('worker', level, { write }),
     lines,
     text: () => JSON.stringify(lines),
@@ -29,6 +35,19 @@ describe('the logger', () => {
       msg: 'proxmox vm adopted',
     });
     assert.match(String(time), /^\d{4}-\d\d-\d\dT/);
+  });
+
+  it('writes each key once: what the line says, else what was bound last', () => {
+    const { log, raw } = recorded('info');
+    const bound = log.child({ provider: 'pve', node: 'planned', vmid: 1 }).child({ vmid: 2 });
+    bound.info({ node: 'met', err: new Error('a "node": of its own') }, 'step failed');
+    const [line = ''] = raw;
+    assert.match(line, /^\{.*\}\n$/);
+    for (const key of ['provider', 'node', 'vmid', 'time', 'msg']) {
+      assert.equal(line.split(`,"${key}":`).length, 2, line);
+    }
+    assert.match(line, /"node":"met"/);
+    assert.match(line, /"vmid":2/);
   });
 
   it('keeps each tier to itself', () => {
