@@ -78,6 +78,11 @@ const providerHealthResource: Resource = {
     column('Type', '.status.type', 'Type of the provider.'),
     column('Ready', '.status.ready', 'Ready targets of all targets.'),
     column('Reason', '.status.reason', 'Reason of the first target that is not ready.'),
+    column(
+      'Config',
+      '.status.conditions[?(@.type=="ConfigValid")].reason',
+      'Accepted, or Rejected: the last edit of the providers config is not in force.',
+    ),
     age,
   ],
 };

@@ -234,7 +234,7 @@ describe('objects at a real API server', { timeout: 180_000 }, () => {
     const shown = await succeed(kubectl('get', 'ph'));
     assert.match(
       shown,
-      /^NAME +TYPE +READY +REASON +AGE\nproxmox-home +proxmox +1\/2 +Unreachable /,
+      /^NAME +TYPE +READY +REASON +CONFIG +AGE\nproxmox-home +proxmox +1\/2 +Unreachable +Accepted /,
     );
     const json = await succeed(kubectl('get', 'ph', 'proxmox-home', '-o', 'json'));
     const names = z
