@@ -1,4 +1,5 @@
 /** Taking a VM away: stop → destroy → seed. Each answer is proven by a fresh look of the next step. */
+import { isUnserved } from './contract/errors.ts';
 import type { VmRecord } from './contract/proxy.ts';
 import type { DestroyPurpose, StopVmInput } from './contract/removalSteps.ts';
 import { cloneIsOpen, closeClone, openForMs } from './clone.ts';
@@ -18,18 +19,13 @@ export async function decommission(life: Life, removal: Removal): Promise<void> 
   try {
     await (removal.purpose === 'retain' ? keep(life, removal) : remove(life, removal));
   } catch (error) {
-    if (isUnserved(error) && (await isElsewhere(life, removal))) return;
+    const unserved = error instanceof StepFailed && isUnserved(error.failure.facts.reason);
+    if (unserved && (await isElsewhere(life, removal))) return;
     if (removal.purpose !== 'orphan' || !isStillWanted(error)) throw error;
     // No orphan after all: whoever wants it is read again.
     forgetRemoval(life, removal);
     life.state.refreshWanted = true;
   }
-}
-
-function isUnserved(error: unknown): boolean {
-  if (!(error instanceof StepFailed)) return false;
-  const { reason } = error.failure.facts;
-  return reason === 'ProviderNotServed' || reason === 'ProviderUnknown';
 }
 
 /**

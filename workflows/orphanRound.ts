@@ -12,6 +12,7 @@ import type {
   RememberedVm,
 } from './contract/collection.ts';
 import { orphansUnservedMs } from './contract/budgets.ts';
+import { isUnserved } from './contract/errors.ts';
 import type { StepFailure } from './failures.ts';
 
 /** Seeds deleted in one round: each is a write and, before it, a request per VM. */
@@ -129,9 +130,7 @@ export function unservedOf(
   reason: StepFailure['facts']['reason'],
   nowMs: number,
 ): { unservedSinceMs: number | null; ended: boolean } {
-  if (reason !== 'ProviderNotServed' && reason !== 'ProviderUnknown') {
-    return { unservedSinceMs: null, ended: false };
-  }
+  if (!isUnserved(reason)) return { unservedSinceMs: null, ended: false };
   const sinceMs = before.unservedSinceMs ?? nowMs;
   const ended = nowMs - sinceMs >= orphansUnservedMs;
   return { unservedSinceMs: ended ? null : sinceMs, ended };

@@ -1,6 +1,6 @@
 /** What the `provider` workflow remembers between two rounds of checks. Pure. */
 import { providerGoneMs } from './contract/budgets.ts';
-import type { Reason, TargetReason } from './contract/errors.ts';
+import { isUnserved, type Reason, type TargetReason } from './contract/errors.ts';
 import type { ProviderWorkflowInput } from './contract/messages.ts';
 import { plain } from './markdown.ts';
 import type { CheckNodeResult, CheckSettings, TargetHealth } from './contract/providerSteps.ts';
@@ -74,11 +74,6 @@ export function providerDetails(state: ProviderState): string {
   );
   const head = `**${state.provider}** — ${ready}/${targets.length} targets ready`;
   return [head, '', '| target | reason | message |', '|---|---|---|', ...rows].join('\n');
-}
-
-/** A queue without a poller, or a worker whose config has lost the provider while it still polled. */
-function isUnserved(reason: Reason): boolean {
-  return reason === 'ProviderNotServed' || reason === 'ProviderUnknown';
 }
 
 /** The facts of the last check stay: they say what the node was like when somebody last looked. */

@@ -6,7 +6,7 @@ import {
   retryDelayMs,
   waitBudgets,
 } from './contract/budgets.ts';
-import type { FailureFacts, Reason } from './contract/errors.ts';
+import { isUnserved, type FailureFacts, type Reason } from './contract/errors.ts';
 import type { StepName } from './contract/stepTable.ts';
 import type { StepFailure } from './failures.ts';
 import type { LockWait, Trouble } from './state.ts';
@@ -30,7 +30,7 @@ export function nextTrouble(
   // Shown until the lock is gone, not only in the attempt that finds the budget used up.
   const overdue = locked !== null && nowMs - locked.sinceMs >= waitBudgets.lock;
   const reason = overdue ? 'BudgetExceeded' : facts.reason;
-  const known = same && before.reason === reason ? before.sinceMs : nowMs;
+  const known = same && isSameCause(before.reason, reason) ? before.sinceMs : nowMs;
   return {
     step,
     subject,
@@ -45,6 +45,11 @@ export function nextTrouble(
     attempt,
     nextAtMs: nextAttempt(failure, attempt, nowMs, removing),
   };
+}
+
+/** A provider that nobody serves is told by a config without it, or by a step that nobody took: the wait is one. */
+function isSameCause(before: Reason, now: Reason): boolean {
+  return before === now || (isUnserved(before) && isUnserved(now));
 }
 
 /** The wait for a VM's lock has one beginning, whichever step of the line meets it (specification, Timeouts). */

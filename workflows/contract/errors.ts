@@ -68,6 +68,11 @@ export const reasons = {
 } as const satisfies Record<string, string>;
 export type Reason = keyof typeof reasons;
 
+/** Nobody serves the provider: a queue without a poller, or a worker whose config does not have it (any more). */
+export function isUnserved(reason: Reason): boolean {
+  return reason === 'ProviderNotServed' || reason === 'ProviderUnknown';
+}
+
 /** Reasons of a target in ProviderHealth (specification, Health check). `APIError` is spelled as there. */
 export const targetReasons = [
   'Reachable',
