@@ -13,6 +13,8 @@ import type {
   SettledLeftover,
 } from '../../workflows/contract/collection.ts';
 import { proveRights, seesVms } from './cluster.ts';
+import { readUntold, type UntoldVms } from './twins.ts';
+import { vmAt } from './vms.ts';
 
 /**
  * Complete but for nodes that do not answer, or an error: throws Transient `ListingIncomplete` without the rights,
@@ -39,7 +41,8 @@ export async function takeCensus(
     const orphan = seen === null ? null : orphanOf(deps.installation, seen, survey);
     if (orphan !== null) found.push(orphan);
   }
-  const orphans = found.map((orphan) => withTwins(orphan, found));
+  const untold = await untoldFor(api, rows, found);
+  const orphans = found.map((orphan) => withTwins(orphan, found, untold));
   const leftovers = await settledLeftovers(deps, context, api, provider, rows, survey);
   const removable = orphans.filter(({ kept }) => kept === null).length;
   const managed = named.length - candidates.length + removable;
@@ -61,12 +64,38 @@ export async function takeCensus(
   };
 }
 
-/** A backup restored beside its original has its name and mark: which of them is ours is not certain (design §3). */
-function withTwins(orphan: OrphanVm, all: readonly OrphanVm[]): OrphanVm {
-  const twins = all.filter(({ name, vmid }) => name === orphan.name && vmid !== orphan.vmid);
-  if (twins.length === 0 || orphan.kept !== null) return orphan;
-  const others = twins.map(({ vmid, node }) => `VM ${vmid} on ${node}`).join(', ');
-  return { ...orphan, kept: `${others} has the same name and mark; remove or rename all but one` };
+/** Costs requests, so only where an orphan could go. */
+async function untoldFor(
+  api: ProxmoxApi,
+  rows: readonly VmRow[],
+  found: readonly OrphanVm[],
+): Promise<UntoldVms> {
+  const none: UntoldVms = { named: new Map(), unread: null };
+  return found.some(({ kept }) => kept === null) ? readUntold(api, rows) : none;
+}
+
+/** While another VM has its name and mark, or may have them, nobody can tell which of them is ours (design §3). */
+function withTwins(
+  orphan: OrphanVm,
+  all: readonly OrphanVm[],
+  { named, unread }: UntoldVms,
+): OrphanVm {
+  if (orphan.kept !== null) return orphan;
+  const young = named.get(orphan.name);
+  const twins = [
+    ...all.filter(({ name }) => name === orphan.name),
+    ...(young === undefined ? [] : [young]),
+  ].filter(({ vmid }) => vmid !== orphan.vmid);
+  const others = twins.map(vmAt).join(', ');
+  if (others !== '') {
+    return {
+      ...orphan,
+      kept: `${others} has the same name and mark; remove or rename all but one`,
+    };
+  }
+  if (unread === null) return orphan;
+  const kept = `${vmAt(unread)} cannot be read, and may have the same name and mark; bring node ${unread.node} back`;
+  return { ...orphan, kept };
 }
 
 /** The `gc` block in force. Throws Transient `ProviderUnknown`. */

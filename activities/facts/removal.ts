@@ -12,6 +12,7 @@ import type { StopVmInput } from '../../workflows/contract/removalSteps.ts';
 import { proveCluster, proveListing } from './cluster.ts';
 import { requireLiveLock, waitingForLock } from './locks.ts';
 import { isRunning } from './tasks.ts';
+import { readUntold } from './twins.ts';
 import { claimOf, ownershipOf, readConfig, readStatus, vanished, vmAt } from './vms.ts';
 
 /** A VM that is provably ours. Its identity was read at `readAtMs`, after everything else here. */
@@ -38,7 +39,7 @@ export async function findRow(
   const rows = await api.listVms();
   const row = rows.find(({ vmid }) => vmid === vm.vmid);
   if (row !== undefined && row.name === vm.name) {
-    if (purpose === 'orphan') refuseTwins(rows, row);
+    if (purpose === 'orphan') await refuseTwins(api, rows, row);
     return row;
   }
   // Another's VM there proves as little as none, when it is another cluster's.
@@ -47,12 +48,16 @@ export async function findRow(
   return row ?? null;
 }
 
-/** A restored backup and its original have one name: which is ours nobody can tell, also when one came since the census. */
-function refuseTwins(rows: readonly VmRow[], row: VmRow): void {
-  const twin = rows.find(({ vmid, name }) => vmid !== row.vmid && name === row.name);
-  if (twin === undefined) return;
-  const { vmid, node } = row;
-  throw transient('StillWanted', `${vmAt(row)} is kept: ${vmAt(twin)} has its name`, {
+/** The orphan is kept while another VM has its name, or may have it: also one that came since the census. */
+async function refuseTwins(api: ProxmoxApi, rows: readonly VmRow[], row: VmRow): Promise<void> {
+  const { vmid, node, name = '' } = row;
+  const others = rows.filter((other) => other.vmid !== vmid);
+  const twin = others.find((other) => other.name === name);
+  const untold = twin === undefined ? await readUntold(api, others) : null;
+  const another = twin ?? untold?.named.get(name) ?? untold?.unread ?? null;
+  if (another === null) return;
+  const why = another === untold?.unread ? 'cannot be read, and may have its name' : 'has its name';
+  throw transient('StillWanted', `${vmAt(row)} is kept: ${vmAt(another)} ${why}`, {
     vmid,
     node,
     goBack: true,

@@ -70,6 +70,9 @@ export function settle(seen: readonly CandidateVm[], claim: Claim): AllocateVmid
   const [only, ...others] = ofOurName;
   if (only !== undefined) {
     if (others.length > 0) throw duplicate(ofOurName, claim);
+    // One this run knows nothing of may be a restored backup of the VM it recorded, whose node is silent.
+    const recorded = seen.find((vm) => vm.recorded && isUnreadable(vm));
+    if (recorded !== undefined && !only.recorded) settleUntold(recorded);
     return settleOne(only, claim);
   }
   for (const vm of recordedFirst(seen)) {
@@ -128,9 +131,13 @@ function settleOurs(vm: CandidateVm): AllocateVmidResult {
   return { kind: 'ours', vmid, node, power, seedAttached };
 }
 
+function isUnreadable({ verdict }: CandidateVm): boolean {
+  return verdict.kind === 'unreadable';
+}
+
 /** A VM without a name: a clone under way, or what is left of one. */
 function settleUntold(vm: CandidateVm): AllocateVmidResult | null {
-  if (vm.verdict.kind === 'unreadable') {
+  if (isUnreadable(vm)) {
     const { vmid, node } = vm;
     const remedy = `bring node ${node} back (pvecm status)`;
     throw transient(

@@ -113,6 +113,32 @@ describe('listManagedVms without a Proxy', () => {
       );
     }));
 
+  it('keeps an orphan while a VM without a name stands on a silent node: that may be its original', () =>
+    withSteps(async (rig) => {
+      placeOrphan(rig);
+      rig.place({ vmid: 301, node: 'pve2', config: { name: 'web-1' } });
+      rig.simulator.setNode('pve2', { state: 'dead' });
+      assert.equal((await census(rig)).orphans[0]?.kept, null, 'its row tells the name still');
+      // As five minutes after a node went silent (pve/cluster.md 20).
+      rig.simulator.cluster.stats.delete(301);
+      assert.equal(
+        (await census(rig)).orphans[0]?.kept,
+        'VM 301 on pve2 cannot be read, and may have the same name and mark; bring node pve2 back',
+      );
+    }));
+
+  it('keeps an orphan beside a VM of its name that is too young for its row to tell', () =>
+    withSteps(
+      async (rig) => {
+        placeOrphan(rig);
+        placeOrphan(rig, { vmid: 301, node: 'pve2' });
+        rig.simulator.cluster.stats.delete(301);
+        assert.match((await census(rig)).orphans[0]?.kept ?? '', /^VM 301 on pve2 has the same/);
+      },
+      // The statistics, with the name in the listing, are renewed every ten seconds.
+      { timeScale: 1 },
+    ));
+
   it('counts among ours neither what is to stay, nor what cannot be read, nor what is not ours', () =>
     withSteps(async (rig) => {
       rig.place();

@@ -85,6 +85,20 @@ describe('an orphan', () => {
       assert.deepEqual(writes(rig), []);
     }));
 
+  it('is kept by each step while a VM on a silent node tells no name', () =>
+    withSteps(async (rig) => {
+      placeRunning(rig);
+      rig.place({ vmid: 301, node: 'pve2', config: { name: 'web-1' } });
+      rig.simulator.setNode('pve2', { state: 'dead' });
+      rig.simulator.cluster.stats.delete(301);
+      const told = await rig.refusal(stopVm, collecting(rig));
+      expectReason(told, 'StillWanted');
+      assert.match(told.message, /VM 301 on pve2 cannot be read, and may have its name/);
+      rig.simulator.powerOffVm(300);
+      expectReason(await rig.refusal(destroyVm, collecting(rig)), 'StillWanted');
+      assert.deepEqual(writes(rig), []);
+    }));
+
   it('is left alone when it was retained by now, or is another VM', () =>
     withSteps(async (rig) => {
       placeOrphan(rig);

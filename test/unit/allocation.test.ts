@@ -142,6 +142,12 @@ describe('allocation', () => {
       /locked \(clone\)/,
     ],
     [
+      'our VM that is not recorded, perhaps a restored backup of one on a silent node',
+      [aVm(), aVm({ vmid: 100_008, recorded: true, verdict: { kind: 'unreadable' } })],
+      'Unreachable',
+      /VM 100008 .*pve1/,
+    ],
+    [
       'a VM that may be ours on a silent node',
       [aVm({ verdict: { kind: 'unreadable' } })],
       'Unreachable',
@@ -155,6 +161,11 @@ describe('allocation', () => {
       assert.match(error.message, text);
     });
   }
+
+  it('goes on with our recorded VM whatever stands on a silent node', () => {
+    const silent = aVm({ vmid: 100_001, verdict: { kind: 'unreadable' } });
+    assert.equal(settle([silent, aVm({ recorded: true })], claim)?.kind, 'ours');
+  });
 
   it('waits for a recorded clone before it is stopped by a silent node', () => {
     const silent = aVm({ vmid: 100_001, verdict: { kind: 'unreadable' } });

@@ -179,6 +179,16 @@ describe('KubernetesProxyRecords', () => {
     assert.ok(lines.some(({ msg }) => msg === 'event not recorded'));
   });
 
+  it('logs an Event that a namespace under deletion does not take, and asks for no privilege', async () => {
+    const ref = proxy();
+    server.terminating.add('egress');
+    await records.recordEvent(ref, { type: 'Warning', reason: 'R', action: 'a', message: 'VM 7' });
+    const [line] = lines;
+    assert.equal(line?.msg, 'event not recorded, its namespace is being deleted');
+    assert.deepEqual([line['level'], line['proxy'], line['note']], ['info', 'egress/p1', 'VM 7']);
+    assert.equal(lines.length, 1);
+  });
+
   it('reads a key of a Secret as bytes and names Secret and key when it is not there', async () => {
     server.secrets.set('egress/squid', { userData: '#cloud-config\n' });
     const bytes = await records.secretKey('egress', 'squid', 'userData');
