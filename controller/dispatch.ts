@@ -23,6 +23,7 @@ export interface DispatcherOptions {
 interface Waiting {
   job: Job;
   failures: number;
+  /** By `steadyMs`. */
   notBeforeMs: number;
 }
 
@@ -73,7 +74,7 @@ export class Dispatcher {
   #pump(): void {
     clearTimeout(this.#timer);
     if (this.#stopped) return;
-    const now = Date.now();
+    const now = steadyMs();
     let nextMs = Infinity;
     for (const [uid, waiting] of this.#waiting) {
       if (this.#underWay.size >= this.#concurrency) return;
@@ -134,9 +135,14 @@ export class Dispatcher {
     this.#waiting.set(uid, {
       job: newer === undefined ? job : newerOf(job, newer),
       failures: failures + 1,
-      notBeforeMs: Date.now() + pauseMs * (1 + Math.random() / 4),
+      notBeforeMs: steadyMs() + pauseMs * (1 + Math.random() / 4),
     });
   }
+}
+
+/** Goes on evenly: with a wall clock that is set back an hour, nothing would be tried again for that hour. */
+function steadyMs(): number {
+  return performance.now();
 }
 
 /** What is left to say when both were to be said: «gone» ends everything, news includes the start. */

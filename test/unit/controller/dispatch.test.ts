@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it, mock } from 'node:test';
 import { Dispatcher } from '../../../controller/dispatch.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeDesk } from '../../support/fakeDesk.ts';
@@ -40,6 +40,21 @@ describe('the dispatcher', () => {
     await eventually(() => dispatcher.pending() === 0);
     assert.deepEqual(desk.runs.get('u1'), [news(2)]);
     assert.deepEqual(desk.runs.get('u2'), []);
+  });
+
+  it('tries again at its time also when the wall clock was set back meanwhile', async () => {
+    desk.down = true;
+    dispatcher.submit({ kind: 'ensure', proxy: identity('u1') });
+    await eventually(() => desk.failures >= 1);
+    const backThen = Date.now() - 3_600_000;
+    mock.timers.enable({ apis: ['Date'], now: backThen });
+    try {
+      desk.down = false;
+      await eventually(() => dispatcher.pending() === 0);
+    } finally {
+      mock.timers.reset();
+    }
+    assert.equal(desk.starts, 1);
   });
 
   it('keeps one place per Proxy: only the newest news is told after an outage', async () => {
