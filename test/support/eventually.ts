@@ -14,7 +14,8 @@ export async function eventually(
   for (;;) {
     try {
       if ((await check()) !== false) return;
-      if (performance.now() > end) throw new Error(`not true within ${withinMs} ms: ${check.toString()}`);
+      if (performance.now() > end)
+        throw new Error(`not true within ${withinMs} ms: ${check.toString()}`);
     } catch (error) {
       if (performance.now() > end) throw error;
     }
