@@ -41,6 +41,8 @@ export interface HttpServerOptions {
   handler: RequestHandler;
   /** How long an idle connection, or a body that does not come, is kept; pveproxy: 5000 ms. */
   idleMs: number;
+  /** While it says no, connections are closed without a word, as near as a process comes to a host without power. */
+  isThere: () => boolean;
 }
 
 /** Listens for TLS and, like pveproxy, answers plain HTTP on the same port with a redirect. */
@@ -58,6 +60,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => undefined);
+    if (!options.isThere()) {
+      socket.destroy();
+      return;
+    }
     socket.once('data', (first: Buffer) => {
       socket.pause();
       socket.unshift(first);
@@ -168,7 +174,7 @@ function serveConnection(socket: tls.TLSSocket, options: HttpServerOptions): voi
   };
 
   const run = async (head: Head, body: Buffer): Promise<void> => {
-    const outcome = await handler.handle(head, body, worker);
+    const outcome = options.isThere() ? await handler.handle(head, body, worker) : 'reset';
     if (outcome === 'reset') {
       socket.destroy();
       return;

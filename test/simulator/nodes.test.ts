@@ -57,6 +57,19 @@ describe('a dead node', () => {
       assert.equal(said(await lab.ask('GET', `${TWO}/101/config`)), '595 No route to host');
     }));
 
+  it('does not answer on its own port until it is up again', () =>
+    withLab(async (lab) => {
+      const version = async (node: string): Promise<number> =>
+        (await lab.ask('GET', '/version', {}, { node })).status;
+      assert.equal(await version('pve2'), 200);
+      lab.simulator.setNode('pve2', { state: 'dead' });
+      assert.equal(await version('pve2'), 0);
+      assert.equal(await version('pve1'), 200);
+      lab.simulator.setNode('pve2', { state: 'up' });
+      await lab.advance(30);
+      assert.equal(await version('pve2'), 200);
+    }));
+
   it('ends its tasks without a word, and comes back with refused connections first', () =>
     withLab(async (lab) => {
       const slow = { newid: 101, full: 1, bwlimit: 256 };

@@ -41,7 +41,10 @@ export interface SimulatorOptions {
   /** Booted guests listen on addresses of a /16 of their own. */
   proxyNetwork?: boolean;
   clock?: Clock;
-  /** A port for every node's API, not only for the first node's. */
+  /**
+   * A port for every node's API, which answers as long as its node does. Without, there is one, for the cluster: it answers
+   * whatever becomes of the first node.
+   */
   everyNode?: boolean;
   /** Real ms after which an idle connection is closed; pveproxy: 5000. */
   idleMs?: number;
@@ -141,6 +144,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
       tls: options.tls,
       handler: requestHandler(core, node, ENDPOINTS, requests),
       idleMs: options.idleMs ?? 5000,
+      // A single port stands for the address of the cluster, whatever becomes of the node behind it.
+      isThere: () => options.everyNode !== true || cluster.nodes.get(node)?.state === 'up',
     });
     servers.push(server);
     urls[node] = `https://${host}:${server.port}`;
