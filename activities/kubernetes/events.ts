@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { apiVersion } from '../../api/proxy.ts';
 import type { ProxyEvent } from '../../workflows/contract/proxy.ts';
 import type { KubernetesClient } from './client.ts';
-import { refused } from './refusal.ts';
+import { isTerminating, refused } from './refusal.ts';
 
 /** Event source, field manager and image share this name (design §10). */
 export const component = 'egress-proxies-operator';
@@ -25,7 +25,7 @@ export interface Regarding {
 /**
  * Records one Event. Its name is derived from what it says, so a repetition (also by another worker, also after a restart)
  * meets the first one and raises its count, for as long as Kubernetes keeps it (an hour by default).
- * Throws ProviderError or the network's error.
+ * `false`: its namespace is being deleted and takes no new object. Throws ProviderError or the network's error.
  */
 export async function sendEvent(
   client: KubernetesClient,
@@ -33,7 +33,7 @@ export async function sendEvent(
   event: ProxyEvent,
   instance: string,
   now: Date,
-): Promise<void> {
+): Promise<boolean> {
   const name = eventName(about, event);
   const namespace = about.namespace ?? 'default';
   const collection = `/apis/events.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/events`;
@@ -46,14 +46,15 @@ export async function sendEvent(
     path: collection,
     body: eventObject(about, event, { name, namespace }, instance, now),
   });
-  if (created.status < 300) return;
+  if (created.status < 300) return true;
+  if (isTerminating(created)) return false;
   if (created.status !== 409) throw refused({ ...attempt, verb: 'create' }, created);
 
   const path = `${collection}/${name}`;
   // An empty patch is a read that needs no privilege beyond the patch that follows.
   const known = await client.send({ method: 'PATCH', path, body: {} });
   // 404: it expired between the two requests. The next repetition records it again.
-  if (known.status === 404) return;
+  if (known.status === 404) return true;
   if (known.status >= 300) throw refused({ ...attempt, verb: 'patch' }, known);
   const count = (recorded.parse(known.body).series?.count ?? 1) + 1;
   const counted = await client.send({
@@ -64,6 +65,7 @@ export async function sendEvent(
   if (counted.status >= 300 && counted.status !== 404) {
     throw refused({ ...attempt, verb: 'patch' }, counted);
   }
+  return true;
 }
 
 function eventObject(

@@ -107,13 +107,18 @@ export class KubernetesProxyRecords implements ProxyRecords {
   }
 
   async recordEvent(ref: ProxyRef, event: ProxyEvent): Promise<void> {
+    const { reason, message } = event;
+    const fields = { proxy: `${ref.namespace}/${ref.name}`, reason };
+    const about = { kind, ...ref };
     try {
-      await sendEvent(this.#client, { kind, ...ref }, event, hostname(), this.#now());
-    } catch (error) {
-      this.#log.warn(
-        { err: error, proxy: `${ref.namespace}/${ref.name}`, reason: event.reason },
-        'event not recorded',
+      if (await sendEvent(this.#client, about, event, hostname(), this.#now())) return;
+      // What a force delete leaves on Proxmox, for one, is to be found somewhere.
+      this.#log.info(
+        { ...fields, note: message },
+        'event not recorded, its namespace is being deleted',
       );
+    } catch (error) {
+      this.#log.warn({ ...fields, err: error }, 'event not recorded');
     }
   }
 

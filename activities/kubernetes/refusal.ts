@@ -21,6 +21,17 @@ function answerText({ status, body }: KubernetesAnswer): string {
   return text === undefined ? `HTTP ${status}` : `HTTP ${status}: ${text}`;
 }
 
+const terminatingBody = z.object({
+  details: z.object({ causes: z.array(z.object({ reason: z.string().optional() })) }),
+});
+
+/** Whether a create was refused (403) because its namespace is being deleted, as the API server says in the causes. */
+export function isTerminating({ status, body }: KubernetesAnswer): boolean {
+  if (status !== 403) return false;
+  const causes = terminatingBody.safeParse(body).data?.details.causes ?? [];
+  return causes.some(({ reason }) => reason === 'NamespaceTerminating');
+}
+
 /** Transient `KubernetesUnavailable` (or another reason) for an answer that is no success. */
 export function refused(
   attempt: Attempt,

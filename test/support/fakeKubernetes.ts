@@ -42,6 +42,8 @@ export class FakeKubernetes {
   readonly secrets = new Map<string, Record<string, string>>();
   /** UIDs of namespaces, by name. */
   readonly namespaces = new Map<string, string>();
+  /** Namespaces that are being deleted: nothing can be made in them. */
+  readonly terminating = new Set<string>();
   /** Close every new watch right after its headers. */
   closeWatchesAtOnce = false;
   /** Answer watches of a version older than this with an ERROR event of code 410. */
@@ -238,7 +240,8 @@ export class FakeKubernetes {
 
   #event(response: ServerResponse, method: string, path: string, body: unknown): void {
     if (method === 'POST') {
-      const { name } = asJson(asJson(body)['metadata']);
+      const { name, namespace } = asJson(asJson(body)['metadata']);
+      if (this.terminating.has(String(namespace))) return refuseToMake(response, String(namespace));
       const key = `${path}${String(name)}`;
       if (this.events.has(key)) return fail(response, 409, 'already exists', String(name));
       this.events.set(key, asJson(body));
@@ -263,6 +266,19 @@ function send(response: ServerResponse, status: number, body: unknown): void {
 
 function fail(response: ServerResponse, status: number, message: string, name?: string): void {
   send(response, status, { kind: 'Status', code: status, message, details: { name } });
+}
+
+/** As kube-apiserver 1.35 answers. */
+function refuseToMake(response: ServerResponse, namespace: string): void {
+  const message = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  const causes = [{ reason: 'NamespaceTerminating', field: 'metadata.namespace' }];
+  send(response, 403, {
+    kind: 'Status',
+    code: 403,
+    message,
+    reason: 'Forbidden',
+    details: { causes },
+  });
 }
 
 function asError(error: unknown): Error {

@@ -4,6 +4,7 @@ import type { Proxy } from '../../api/proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { simulatedTasks } from './support/cluster.ts';
 import { withSettings } from './support/config.ts';
+import { hold } from './support/hold.ts';
 import {
   conditionOf,
   discover,
@@ -17,9 +18,11 @@ import {
   untilProxy,
   untilReady,
   vmsOf,
+  watchVersions,
 } from './support/proxies.ts';
 import type { SystemStack } from './support/stack.ts';
 import { onOneStack } from './support/suite.ts';
+import { deleteAllButProxies, makeNamespace } from './support/teardown.ts';
 
 const setting = {
   stack: {
@@ -28,6 +31,20 @@ const setting = {
   },
   concurrency: 6,
 } as const;
+const secret = {
+  name: 'cloud-init',
+  data: {
+    'user-data': '#cloud-config\n# simulator: auth=probe:s3cret\n',
+    username: 'probe',
+    password: 's3cret',
+  },
+};
+const fromSecret = {
+  cloudInit: undefined,
+  cloudInitFrom: { secretKeyRef: { name: secret.name, key: 'user-data' } },
+  auth: { secretRef: { name: secret.name } },
+};
+const shownLast = '{.status.phase} {.status.conditions[*].reason} {.status.message}';
 const nowhere = { zone: 'pv1-1', machineType: 'small', image: 'debian-99' };
 
 onOneStack('a Proxy whose spec or fate changes', setting, (story) => {
@@ -67,6 +84,57 @@ onOneStack('a Proxy whose spec or fate changes', setting, (story) => {
     const ends = (await clonesTo(stack, proxy.status.vmid)).map(({ exitstatus }) => exitstatus);
     assert.deepEqual(ends, ['OK'], 'the clone was neither aborted nor repeated');
   });
+
+  story(
+    'a namespace whose Secret and roles go first: what serves goes all the same',
+    async (stack) => {
+      const which = 'serving/p1';
+      await makeNamespace(stack, 'serving', secret);
+      await stack.apply(proxyManifest('p1', managedSpec(fromSecret), { namespace: 'serving' }));
+      const proxy = await untilReady(stack, which);
+      await deleteAllButProxies(stack, 'serving');
+      // Whatever changes in its spec makes the operator look for the Secret again.
+      const patch = ['--type=merge', '--patch={"spec":{"drainSeconds":1}}'];
+      await stack.kubectl('patch', 'px', 'p1', '--namespace=serving', ...patch);
+      await untilProxy(stack, which, 'serve on without its Secret', (object) => {
+        assert.equal(conditionOf(object, 'CloudInitAvailable').status, 'False');
+        return object.status.phase === 'Ready';
+      });
+      await removeWithNamespace(stack, proxy);
+    },
+  );
+
+  story(
+    'a namespace whose Secret and roles go first: so does what is being made',
+    async (stack) => {
+      const [early, late] = ['making/early', 'making/late'];
+      await makeNamespace(stack, 'making', secret);
+      // No other story clones there.
+      const placement = { zone: 'pv1-2', machineType: 'small', image: 'debian-13' };
+      const clone = ['task', 'POST', '/nodes/pv1-2/qemu/9002/clone$'] as const;
+      const goOn = [await hold(stack, ...clone), await hold(stack, ...clone)];
+      for (const name of ['early', 'late']) {
+        const spec = managedSpec({ ...fromSecret, placement });
+        await stack.apply(proxyManifest(name, spec, { namespace: 'making' }));
+      }
+      const beingCloned = (which: string): Promise<Proxy> =>
+        untilProxy(stack, which, 'be cloned', ({ status }) =>
+          status.message.startsWith('cloning '),
+        );
+      const [cloning, cloned] = [await beingCloned(early), await beingCloned(late)];
+      await deleteAllButProxies(stack, 'making');
+      await stack.kubectl('delete', 'px', 'early', '--namespace=making', '--wait=false');
+      await untilProxy(stack, early, 'be deleted', ({ status }) => status.phase === 'Deleting');
+      for (const release of goOn) await release();
+      await removeWithNamespace(stack, cloning);
+      await untilProxy(stack, late, 'have a VM and no Secret to go on with', (object) => {
+        return conditionOf(object, 'Ready').reason === 'CloudInitUnavailable';
+      });
+      assert.deepEqual(await seedsOf(stack, cloned), []);
+      await onlyVmOf(stack, cloned);
+      await removeWithNamespace(stack, cloned);
+    },
+  );
 
   story(
     'Retain: the VM stays with its seed when its Proxy goes, and its mark says so',
@@ -133,6 +201,30 @@ onOneStack('a Proxy whose spec or fate changes', setting, (story) => {
 async function remove(stack: SystemStack, proxy: Proxy): Promise<void> {
   await stack.kubectl('delete', 'px', proxy.metadata.name);
   await expectNothingLeft(stack, proxy);
+}
+
+/** Deletes a Proxy in a namespace that is being deleted: it goes, and neither a Secret nor a right is missed on the way. */
+async function removeWithNamespace(stack: SystemStack, proxy: Proxy): Promise<void> {
+  const { namespace, name } = proxy.metadata;
+  const which = `${namespace}/${name}`;
+  const watch = watchVersions(stack, which, shownLast);
+  await stack.kubectl(
+    'delete',
+    'px',
+    name,
+    `--namespace=${namespace}`,
+    '--wait=false',
+    '--ignore-not-found',
+  );
+  await expectNothingLeft(stack, proxy);
+  const told = (await watch.stop()).filter((line) => line.startsWith('Deleting'));
+  assert.doesNotMatch(told.join('\n'), /CloudInitUnavailable/);
+  const lines = stack
+    .log('worker')
+    .split('\n')
+    .filter((line) => line.includes(which));
+  assert.ok(lines.length > 0);
+  assert.doesNotMatch(lines.join('\n'), /RBAC/);
 }
 
 async function clonesTo(

@@ -185,7 +185,7 @@ describe('KubernetesProxyRecords', () => {
     await records.recordEvent(ref, { type: 'Warning', reason: 'R', action: 'a', message: 'VM 7' });
     const [line] = lines;
     assert.equal(line?.msg, 'event not recorded, its namespace is being deleted');
-    assert.deepEqual([line['level'], line['proxy'], line['note']], ['info', 'egress/p1', 'VM 7']);
+    assert.deepEqual([line['level'], line['proxy'], line['note']], [30, 'egress/p1', 'VM 7']);
     assert.equal(lines.length, 1);
   });
 

@@ -13,11 +13,12 @@ import type { SystemStack } from './stack.ts';
 export const readyMs = 90_000;
 
 export interface ProxyMetadata {
+  namespace?: string;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
 }
 
-/** A Proxy as JSON for kubectl, in the namespace `default`. */
+/** A Proxy as JSON for kubectl, in the namespace `default` unless `metadata` names another one. */
 export function proxyManifest(name: string, spec: object, metadata: ProxyMetadata = {}): string {
   return JSON.stringify({
     apiVersion,
@@ -47,9 +48,13 @@ export function managedSpec(changes: object = {}): object {
   };
 }
 
-/** The Proxy in the namespace `default`, or `null`. Asked over HTTP: a kubectl per poll would keep the machine busy. */
-export async function findProxy(stack: SystemStack, name: string): Promise<Proxy | null> {
-  const path = `/apis/${apiVersion}/namespaces/default/proxies/${name}`;
+/**
+ * The Proxy, or `null`: `<namespace>/<name>`, or its name alone in the namespace `default`. Asked over HTTP: a kubectl per poll
+ * would keep the machine busy.
+ */
+export async function findProxy(stack: SystemStack, which: string): Promise<Proxy | null> {
+  const [name = '', namespace = 'default'] = which.split('/').toReversed();
+  const path = `/apis/${apiVersion}/namespaces/${namespace}/proxies/${name}`;
   const answer = await askKubernetes(stack, path);
   if (answer.status === 404) return null;
   assert.equal(answer.status, 200, answer.text);
@@ -139,14 +144,18 @@ export function conditionOf(
   return { status, reason, message };
 }
 
-/** What a template of JSONPath shows of every version of the object from now on; `stop` returns it, each once in a row. */
+/**
+ * What a template of JSONPath shows of every version of the object (see `findProxy`) from now on; `stop` returns it, each once
+ * in a row.
+ */
 export function watchVersions(
   stack: SystemStack,
-  name: string,
+  which: string,
   jsonPath: string,
 ): { stop(): Promise<string[]> } {
-  const field = `--field-selector=metadata.name=${name}`;
-  const watch = stack.watch('get', 'px', field, '-o', `jsonpath=${jsonPath}{"\\n"}`);
+  const [name = '', namespace = 'default'] = which.split('/').toReversed();
+  const selected = [`--namespace=${namespace}`, `--field-selector=metadata.name=${name}`];
+  const watch = stack.watch('get', 'px', ...selected, '-o', `jsonpath=${jsonPath}{"\\n"}`);
   return {
     stop: async () => {
       await watch.stop();
@@ -187,9 +196,9 @@ export async function userDataOf(stack: SystemStack, { metadata }: Proxy): Promi
 
 /** No object (so no finalizer), no VM, no seed, no running workflow. */
 export async function expectNothingLeft(stack: SystemStack, proxy: Proxy): Promise<void> {
-  const { name, uid } = proxy.metadata;
+  const { name, namespace, uid } = proxy.metadata;
   await until(stack, `${name} should be gone`, async () => {
-    assert.equal(await findProxy(stack, name), null);
+    assert.equal(await findProxy(stack, `${namespace}/${name}`), null);
     const { status } = await stack.temporal.workflow.getHandle(proxyWorkflowId(uid)).describe();
     assert.equal(status.name, 'COMPLETED');
   });
@@ -211,7 +220,8 @@ export type RecordedEvent = z.infer<typeof eventList>['items'][number];
 
 /** Events about the Proxy as `kubectl get events` has them, oldest first. */
 export async function eventsOf(stack: SystemStack, proxy: Proxy): Promise<RecordedEvent[]> {
-  const output = await stack.kubectl('get', 'events', '-o', 'json', '--sort-by=.eventTime');
+  const where = `--namespace=${proxy.metadata.namespace}`;
+  const output = await stack.kubectl('get', 'events', where, '-o=json', '--sort-by=.eventTime');
   const { items } = eventList.parse(JSON.parse(output));
   return items.filter(({ involvedObject }) => involvedObject.uid === proxy.metadata.uid);
 }
