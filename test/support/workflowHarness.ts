@@ -26,6 +26,7 @@ import type { ProxyState } from '../../workflows/state.ts';
 import { proxyRef, type FakeWorld } from './fakeWorld.ts';
 import { calm, settled } from './calm.ts';
 import { eventually } from './eventually.ts';
+import { replayRun } from './replays.ts';
 import { recordingLog } from './recordingLog.ts';
 import { startWorkflowWorkers, type WorkflowWorkers } from './workflowWorkers.ts';
 
@@ -101,6 +102,7 @@ export async function tellStory(
     };
     try {
       await tell(storyOf(server, world, handle, workers));
+      if (prepared) await replayRun(prepared.bundle, handle);
     } finally {
       // A run ended in the middle of a step would keep the server's clock from skipping in later tests.
       await settled(handle).catch(() => undefined);

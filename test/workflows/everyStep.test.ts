@@ -35,7 +35,11 @@ describe('every step', { concurrency: storiesAtOnce }, () => {
   });
   after(async () => {
     process.stdout.write(`${report.text()}\n`);
-    await desk.close();
+    try {
+      process.stdout.write(`${await desk.replay()} runs replayed\n`);
+    } finally {
+      await desk.close();
+    }
   });
 
   for (const { cell, why } of planned) {

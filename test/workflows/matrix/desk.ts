@@ -20,6 +20,7 @@ import {
 } from '../../../workflows/contract/messages.ts';
 import { stepTraits } from '../../../workflows/contract/stepTable.ts';
 import { operatorToken, tokenSecret } from '../../support/stepFixture.ts';
+import { replayRuns } from '../../support/replays.ts';
 import { makeCa } from '../../support/tls.ts';
 import { rows } from './rows.ts';
 import { scaledBundle } from './scaledTime.ts';
@@ -34,6 +35,8 @@ export interface Desk {
   files: { tokenFile: string; caFile: string };
   /** Steps of this workflow are run by `perform` from now on. */
   serve(workflowId: string, perform: Perform): void;
+  /** Every run of every story from its history alone; throws as `replayRuns`. */
+  replay(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -88,6 +91,8 @@ export async function openDesk(): Promise<Desk> {
     tls: await ca.issue(['127.0.0.1']),
     files: { tokenFile, caFile: ca.caFile },
     serve: (workflowId, perform) => void stories.set(workflowId, perform),
+    replay: () =>
+      replayRuns(workflowBundle, server.client.workflow.list({ query: 'WorkflowType = "proxy"' })),
     close: async () => {
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
       await running;

@@ -6,7 +6,7 @@ import { expectNothingLeft, expectWanted, mend, type EndWorld } from './ending.t
 import { nextFault } from './faults.ts';
 import { installationNames, type Operation, type OperationKind } from './operations.ts';
 import { startOperator, type Operator } from './operator.ts';
-import { replayRuns } from './replays.ts';
+import { replayWalk } from './replays.ts';
 import type { Ground } from './server.ts';
 import { instead, newUsers, proxiesOf, userActs } from './user.ts';
 
@@ -72,9 +72,9 @@ export async function walk(
     await expectWanted(world);
     note('everything is deleted');
     await expectNothingLeft(world);
-    return { ...figuresOf(world, operations.length), replayed: await replayRuns(ground, server) };
+    return { ...figuresOf(world, operations.length), replayed: await replayWalk(ground, server) };
   } catch (error) {
-    const unreplayed = await replayRuns(ground, server).then(() => '', textOf);
+    const unreplayed = await replayWalk(ground, server).then(() => '', textOf);
     const report = reportOf(cluster, operators, done);
     throw new Error(`${textOf(error)}\n${unreplayed}\n\n${report}`, { cause: error });
   } finally {
