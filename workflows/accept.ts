@@ -16,6 +16,8 @@ export function acceptClaim(state: ProxyState, claim: ClaimProxyResult): void {
   if (!before) restore(state, claim);
   endCollection(state);
   state.desired = claim.desired;
+  const { generation, specHash } = claim.desired;
+  if (specHash !== null) state.lastWanted = { generation, specHash };
   if (claim.deleting && !state.deleting) noteDeletion(state, claim.desired);
   if (!claim.deleting && state.deleting) endDeletion(state, claim.desired);
   acceptAnnotations(state, claim.desired);

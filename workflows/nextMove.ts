@@ -128,7 +128,7 @@ function mayHaveVms(state: ProxyState): boolean {
 function servingMove(state: ProxyState, desired: DesiredProxy, nowMs: number): Move {
   const { serving, next } = state;
   const wanted = desired.specHash;
-  if (wanted === null) return withoutCloudInit(state, nowMs);
+  if (wanted === null) return withoutCloudInit(state, desired, nowMs);
   if (serving?.specHash === wanted) {
     if (next) return { kind: 'discardNext', vmid: next.vmid };
     return removalMove(state.removals, nowMs) ?? park(null, 'Serving');
@@ -185,10 +185,22 @@ function waitForHealth(state: ProxyState, next: VmRecord, nowMs: number): Move {
     : park(lateAtMs, 'AwaitingHealth');
 }
 
-/** A missing Secret is never a change: what serves goes on, what is to be made waits (design §4). */
-function withoutCloudInit(state: ProxyState, nowMs: number): Move {
-  if (state.serving)
-    return removalMove(state.removals, nowMs) ?? park(null, 'CloudInitUnavailable');
+/**
+ * A missing Secret is never a change: what serves goes on, what was made for this very object serves as soon as it is healthy,
+ * what is to be made waits (design §4).
+ */
+function withoutCloudInit(state: ProxyState, desired: DesiredProxy, nowMs: number): Move {
+  const { serving, next, lastWanted } = state;
+  // An edit meanwhile may have wanted something else: nobody knows before the Secret is back.
+  const unedited = lastWanted?.generation === desired.generation;
+  if (
+    next &&
+    unedited &&
+    next.specHash === lastWanted.specHash &&
+    healthOf(state, next.ip)?.healthy
+  )
+    return { kind: 'promote', vmid: next.vmid };
+  if (serving) return removalMove(state.removals, nowMs) ?? park(null, 'CloudInitUnavailable');
   return gateOf(state.trouble, nowMs) ?? { kind: 'refresh' };
 }
 

@@ -72,6 +72,8 @@ export interface ProxyState {
   searchAttributes: boolean;
   /** `null` until the object was read once. */
   desired: DesiredProxy | null;
+  /** What was wanted when cloud-init could last be read, and of which generation of the object. */
+  lastWanted: { generation: number; specHash: string } | null;
   objectFound: boolean;
   deleting: boolean;
   /** Every VM ever made for this UID is known to this state, so nothing has to be looked for. */
@@ -139,6 +141,7 @@ export function initialState(ref: ProxyRef, searchAttributes: boolean): ProxySta
     ref,
     searchAttributes,
     desired: null,
+    lastWanted: null,
     objectFound: false,
     deleting: false,
     historyKnown: false,

@@ -219,6 +219,22 @@ describe('failures of a step', () => {
     });
   });
 
+  it('serves with the VM it has made, although the Secret it was made from is gone by then', async () => {
+    const world = new FakeWorld();
+    await tellStory(world, async ({ until, changed, health }) => {
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+      const problem = 'Secret egress/p1-cloud-init does not exist';
+      // Not an edit: the object is of the same generation.
+      await changed({ generation: 1, specHash: null, cloudInitProblem: problem });
+      await until(() => world.status?.message.includes(problem) === true, 'the problem');
+      await health(true);
+      await until(() => world.status?.phase === 'Ready', 'Ready');
+      await until(() => !world.status?.message.includes(problem), 'nothing in the way');
+      const told = world.status?.conditions.find(({ type }) => type === 'CloudInitAvailable');
+      assert.deepEqual([told?.status, told?.message], ['False', problem]);
+    });
+  });
+
   it('keeps a deletion that fails until it succeeds, and says why meanwhile', async () => {
     const world = new FakeWorld();
     const forbidden: PlannedFailure = {
