@@ -5,11 +5,11 @@ import { refused } from './refusal.ts';
 import { allProxiesPath } from './kubernetesRecords.ts';
 import { identitySchema, type Identified } from './watchEvents.ts';
 
-/** A whole list, or its first pages. */
-export interface ProxyList {
+/** A whole list. */
+export interface ProxyList<Kept = Identified> {
   /** The same for all pages; a watch goes on from here. */
   resourceVersion: string;
-  objects: Identified[];
+  objects: Kept[];
 }
 
 /**
@@ -38,15 +38,24 @@ type ListBody = z.output<typeof listBody>;
  * that takes too long would never come to an end. Throws Transient `KubernetesUnavailable`, or what the network threw.
  */
 export async function listProxies(client: KubernetesClient, pageSize: number): Promise<ProxyList> {
-  const objects: Identified[] = [];
+  return await listKept(client, pageSize, (object) => object);
+}
+
+/** As `listProxies`, with only that of each object in memory which `keep` makes of it: cloud-init may be large. */
+export async function listKept<Kept>(
+  client: KubernetesClient,
+  pageSize: number,
+  keep: (object: Identified) => Kept,
+): Promise<ProxyList<Kept>> {
+  const objects: Kept[] = [];
   let next = '';
   for (;;) {
     const page = await readPage(client, {
       limit: String(pageSize),
       ...(next === '' ? {} : { continue: next }),
     });
-    if (page === 'expired') return await listInOnePiece(client);
-    objects.push(...(page.items ?? []));
+    if (page === 'expired') return await listInOnePiece(client, keep);
+    objects.push(...(page.items ?? []).map(keep));
     next = page.metadata.continue ?? '';
     if (next === '') return { resourceVersion: page.metadata.resourceVersion, objects };
   }
@@ -59,10 +68,14 @@ export async function newestVersion(client: KubernetesClient): Promise<string> {
   return page.metadata.resourceVersion;
 }
 
-async function listInOnePiece(client: KubernetesClient): Promise<ProxyList> {
+async function listInOnePiece<Kept>(
+  client: KubernetesClient,
+  keep: (object: Identified) => Kept,
+): Promise<ProxyList<Kept>> {
   const whole = await readPage(client, {});
   if (whole === 'expired') throw refused(listAttempt, { status: 410, body: null });
-  return { resourceVersion: whole.metadata.resourceVersion, objects: whole.items ?? [] };
+  const objects = (whole.items ?? []).map(keep);
+  return { resourceVersion: whole.metadata.resourceVersion, objects };
 }
 
 async function readPage(

@@ -1,10 +1,10 @@
 /** Every Proxy there is right now, read from the API server and from no cache: what is missing here has no Proxy. */
 import { z } from 'zod';
 import type { Leftover, ProxyRef } from '../../workflows/contract/proxy.ts';
-import type { KubernetesAnswer, KubernetesClient } from './client.ts';
-import { refused, unanswered, type Attempt } from './refusal.ts';
-import { allProxiesPath } from './kubernetesRecords.ts';
-import { proxyPageSize } from './proxyList.ts';
+import { ProviderError } from '../providerError.ts';
+import type { KubernetesClient } from './client.ts';
+import { listAttempt, listKept, proxyPageSize } from './proxyList.ts';
+import { unanswered } from './refusal.ts';
 
 export interface SurveyedProxy {
   ref: ProxyRef;
@@ -27,52 +27,29 @@ const leftover = z.object({
   upid: z.string().default(''),
   reason: z.string().default(''),
 });
-const list = z.object({
-  metadata: z.object({ resourceVersion: z.string(), continue: z.string().optional() }),
-  items: z.array(
-    z.object({
-      metadata: z.object({ namespace: z.string(), name: z.string(), uid: z.string() }),
-      // A status may have been edited by hand; it must not hide that the object exists.
-      status: z
-        .object({ leftovers: z.array(leftover).catch([]) })
-        .nullish()
-        .catch(null),
-    }),
-  ),
+const surveyed = z.object({
+  metadata: z.object({ namespace: z.string(), name: z.string(), uid: z.string() }),
+  // A status may have been edited by hand; it must not hide that the object exists.
+  status: z
+    .object({ leftovers: z.array(leftover).catch([]) })
+    .nullish()
+    .catch(null),
 });
-const attempt: Attempt = {
-  verb: 'list',
-  object: 'the Proxies of all namespaces',
-  rule: 'proxies: list',
-};
 
-/** Lists page by page; without a `resourceVersion` the API server answers with its newest state. */
+/** Without a `resourceVersion` the API server answers with its newest state. */
 export function surveyOf(client: KubernetesClient): TakeSurvey {
   return async () => {
-    const proxies: SurveyedProxy[] = [];
-    let next: string | undefined;
-    for (;;) {
-      const page = list.parse((await ask(client, next)).body);
-      for (const { metadata, status } of page.items) {
-        const { namespace, name, uid } = metadata;
-        proxies.push({ ref: { namespace, name, uid }, leftovers: status?.leftovers ?? [] });
-      }
-      next = page.metadata.continue;
-      if (next === undefined || next === '') {
-        return { version: page.metadata.resourceVersion, proxies };
-      }
+    try {
+      const { resourceVersion, objects } = await listKept(client, proxyPageSize, asSurveyed);
+      return { version: resourceVersion, proxies: objects };
+    } catch (error) {
+      throw error instanceof ProviderError ? error : unanswered(listAttempt, error);
     }
   };
 }
 
-async function ask(client: KubernetesClient, next: string | undefined): Promise<KubernetesAnswer> {
-  const query = { limit: String(proxyPageSize), ...(next === undefined ? {} : { continue: next }) };
-  let answer: KubernetesAnswer;
-  try {
-    answer = await client.send({ method: 'GET', path: allProxiesPath, query });
-  } catch (error) {
-    throw unanswered(attempt, error);
-  }
-  if (answer.status !== 200) throw refused(attempt, answer);
-  return answer;
+function asSurveyed(object: unknown): SurveyedProxy {
+  const { metadata, status } = surveyed.parse(object);
+  const { namespace, name, uid } = metadata;
+  return { ref: { namespace, name, uid }, leftovers: status?.leftovers ?? [] };
 }

@@ -1,45 +1,17 @@
 /** A relay in front of a server that counts what comes back through it. */
-import { once } from 'node:events';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { startRelay, type Relay } from '../support/relay.ts';
 
-export class ByteCounter {
-  /** Bytes from the server, TLS included. */
-  received = 0;
-  port = 0;
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
+export interface ByteCounter extends Relay {
+  /** Bytes from the server so far, TLS included. */
+  received(): number;
+}
 
-  constructor(target: URL) {
-    this.#server = createServer((near) => {
-      const far = connect(Number(target.port), target.hostname);
-      for (const socket of [near, far]) {
-        this.#sockets.add(socket);
-        socket.on('close', () => this.#sockets.delete(socket));
-        socket.on('error', () => {
-          near.destroy();
-          far.destroy();
-        });
-      }
-      far.on('data', (chunk: Buffer) => {
-        this.received += chunk.length;
-      });
-      near.pipe(far).pipe(near);
-    });
-  }
-
-  async start(): Promise<this> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
-    const address = this.#server.address();
-    if (address === null || typeof address === 'string') throw new Error('the relay has no port');
-    this.port = address.port;
-    return this;
-  }
-
-  async stop(): Promise<void> {
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
-    await closed;
-  }
+/** In front of the server with that URL. */
+export async function startByteCounter({ hostname, port }: URL): Promise<ByteCounter> {
+  let received = 0;
+  const onAnswer = (chunk: Buffer): void => {
+    received += chunk.length;
+  };
+  const relay = await startRelay({ host: hostname, port: Number(port) }, { onAnswer });
+  return { ...relay, received: () => received };
 }

@@ -18,7 +18,7 @@ import { wholeNumber, wholeNumbers } from '../../deploy/dev/commandLine.ts';
 import { printLine, runProgram, UserError } from '../../deploy/dev/program.ts';
 import { eventually } from '../support/eventually.ts';
 import { startApiServer, type ApiServer } from '../system/support/apiserver.ts';
-import { ByteCounter } from './byteCounter.ts';
+import { startByteCounter } from './byteCounter.ts';
 import { CountingDesk, countingClient, proxyUids, type ListTimes } from './relistCounters.ts';
 import { relistReport, type RelistCost } from './relistReport.ts';
 
@@ -86,7 +86,7 @@ runProgram(command, async () => {
 async function costAt(bench: Bench, size: number): Promise<RelistCost> {
   printLine(`Creating Proxies until there are ${size} …`);
   await grow(bench, size);
-  const counter = await new ByteCounter(new URL(bench.server.files.url)).start();
+  const counter = await startByteCounter(new URL(bench.server.files.url));
   const client = createKubernetesClient(
     configOf(bench.server.files.kubeconfigs.admin, `https://127.0.0.1:${counter.port}`),
   );

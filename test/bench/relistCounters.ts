@@ -33,7 +33,7 @@ export function countingClient(
     ...inner,
     send: async (request) => {
       if (request.query?.['continue'] === undefined) {
-        began = { ms: performance.now(), bytes: counter.received };
+        began = { ms: performance.now(), bytes: counter.received() };
         times.push({ requests: 0, tookMs: 0, bytes: 0, ended: false });
       }
       const answer = await inner.send(request);
@@ -41,7 +41,7 @@ export function countingClient(
       if (current === undefined) return answer;
       current.requests += 1;
       current.tookMs = performance.now() - began.ms;
-      current.bytes = counter.received - began.bytes;
+      current.bytes = counter.received() - began.bytes;
       current.ended = (page.parse(answer.body).metadata.continue ?? '') === '';
       return answer;
     },

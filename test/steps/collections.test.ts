@@ -59,6 +59,14 @@ describe('the survey of all Proxies', () => {
       );
     }
   });
+
+  it('is an error, not an empty list, when the API server does not answer', async () => {
+    const gone = await new FakeKubernetes().start();
+    const late = createKubernetesClient(gone.kubeConfig(), 2_000);
+    await gone.stop();
+    await assert.rejects(surveyOf(late)(), /Check that the Kubernetes API server is up/);
+    await late.close();
+  });
 });
 
 describe('publishOrphans', () => {

@@ -1,5 +1,7 @@
 /** An API server over TLS that misbehaves as a test says, and a Proxy cache on it. */
+import { rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import { after, afterEach, before, beforeEach } from 'node:test';
 import { KubeConfig } from '@kubernetes/client-node';
 import { createKubernetesClient } from '../../activities/kubernetes/client.ts';
 import type { KubernetesClient } from '../../activities/kubernetes/client.ts';
@@ -7,7 +9,7 @@ import { ProxyCache, type CachePace } from '../../activities/kubernetes/proxyCac
 import { eventually } from './eventually.ts';
 import { startHttpsPeer, type HttpsPeer, type SeenRequest } from './httpsPeer.ts';
 import { recordingLog } from './recordingLog.ts';
-import type { TestCa } from './tls.ts';
+import { makeCa, type TestCa } from './tls.ts';
 
 export type Json = Record<string, unknown>;
 type Answer = (url: URL, response: ServerResponse) => void;
@@ -142,4 +144,19 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
 export function refuse(status: number, reason: string): Answer {
   return (_url, response) =>
     sendJson(response, status, { kind: 'Status', code: status, reason, message: `${reason}!` });
+}
+
+/** Each test of the suite gets one of its own, handed over by `use`. */
+export function eachWithTroubledApi(use: (api: TroubledApi) => void): void {
+  let ca: TestCa;
+  let api: TroubledApi;
+  before(async () => {
+    ca = await makeCa();
+  });
+  after(() => rmSync(ca.dir, { recursive: true }));
+  beforeEach(async () => {
+    api = await TroubledApi.start(ca);
+    use(api);
+  });
+  afterEach(() => api.stop());
 }

@@ -1,23 +1,19 @@
 /** Lists and versions: what the cache does when pages expire, lists fail, or the API server was set back. */
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.ts';
-import { makeCa, type TestCa } from '../../support/tls.ts';
-import { refuse, sendJson, TroubledApi } from '../../support/troubledApi.ts';
+import {
+  eachWithTroubledApi,
+  refuse,
+  sendJson,
+  type TroubledApi,
+} from '../../support/troubledApi.ts';
 
 describe('the Proxy cache, its lists and versions', () => {
-  let ca: TestCa;
   let api: TroubledApi;
-
-  before(async () => {
-    ca = await makeCa();
+  eachWithTroubledApi((started) => {
+    api = started;
   });
-  after(() => rmSync(ca.dir, { recursive: true }));
-  beforeEach(async () => {
-    api = await TroubledApi.start(ca);
-  });
-  afterEach(() => api.stop());
 
   it('reads everything in one piece when the continue token has expired between two pages', async () => {
     for (const name of ['p1', 'p2', 'p3', 'p4', 'p5']) api.put(name);

@@ -1,23 +1,14 @@
 /** The watch: each way in which one was seen to fail in public reports. */
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.ts';
-import { makeCa, type TestCa } from '../../support/tls.ts';
-import { refuse, TroubledApi } from '../../support/troubledApi.ts';
+import { eachWithTroubledApi, refuse, type TroubledApi } from '../../support/troubledApi.ts';
 
 describe('the Proxy cache and a watch in trouble', () => {
-  let ca: TestCa;
   let api: TroubledApi;
-
-  before(async () => {
-    ca = await makeCa();
+  eachWithTroubledApi((started) => {
+    api = started;
   });
-  after(() => rmSync(ca.dir, { recursive: true }));
-  beforeEach(async () => {
-    api = await TroubledApi.start(ca);
-  });
-  afterEach(() => api.stop());
 
   it('sees by lists what watches that are closed at once do not tell, ever more slowly', async () => {
     api.onWatch = (_url, response) => void response.writeHead(200).end();

@@ -1,12 +1,10 @@
 /** The way to a simulator that can be cut: while it is, connections are refused as by a host that is down. */
-import { connect, createServer, type Server, type Socket } from 'node:net';
-import { once } from 'node:events';
+import { startRelay, type Relay } from '../../support/relay.ts';
 
 export class Cable {
   /** Where it begins, on 127.0.0.1. */
   readonly port: number;
-  #server: Server | undefined;
-  readonly #sockets = new Set<Socket>();
+  #relay: Relay | undefined;
 
   constructor(port: number) {
     this.port = port;
@@ -14,27 +12,12 @@ export class Cable {
 
   /** Forwards to that port of 127.0.0.1. */
   async plugIn(target: number): Promise<void> {
-    const server = createServer((near) => {
-      const far = connect(target, '127.0.0.1');
-      for (const socket of [near, far]) {
-        this.#sockets.add(socket);
-        socket.on('close', () => this.#sockets.delete(socket));
-        socket.on('error', () => {
-          near.destroy();
-          far.destroy();
-        });
-      }
-      near.pipe(far).pipe(near);
-    });
-    this.#server = server;
-    server.listen(this.port, '127.0.0.1');
-    await once(server, 'listening');
+    this.#relay = await startRelay({ host: '127.0.0.1', port: target }, { port: this.port });
   }
 
   /** Refuses new connections and cuts those there are. May be called twice. */
   unplug(): void {
-    this.#server?.close();
-    this.#server = undefined;
-    for (const socket of this.#sockets) socket.destroy();
+    void this.#relay?.stop();
+    this.#relay = undefined;
   }
 }
