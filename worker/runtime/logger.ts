@@ -51,7 +51,7 @@ export function createLogger(
       redact: { paths: redactPaths, censor: '[redacted]' },
       mixin: spanFields,
     },
-    { write: (line) => void destination.write(`${withEachKeyOnce(line)}\n`) },
+    { write: (line) => destination.write(`${withEachKeyOnce(line)}\n`) },
   );
 }
 
