@@ -1,5 +1,8 @@
 /** VMs and seeds of Proxies that are gone, placed into a step test's cluster. */
+import assert from 'node:assert/strict';
+import { listManagedVms } from '../../activities/listManagedVms.ts';
 import { vmNameFor } from '../../activities/vm/identity.ts';
+import type { Census } from '../../workflows/contract/collection.ts';
 import { testInstallation } from './aPlan.ts';
 import { addIso } from './simulatedVolumes.ts';
 import type { PlacedVm, StepRig } from './stepHarness.ts';
@@ -31,4 +34,12 @@ export function addSeed(
   const file = `${vmName}-seed.iso`;
   addIso(rig.simulator, { file, node, storage });
   return file;
+}
+
+/** `listManagedVms` as the collection asks for it. */
+export async function census(rig: StepRig): Promise<Census> {
+  const { vms, census: taken } = await rig.run(listManagedVms, { ref: null, provider: 'pve' });
+  assert.deepEqual(vms, []);
+  assert.ok(taken);
+  return taken;
 }

@@ -157,7 +157,7 @@ export const aboutOwnership: readonly Statement[] = [
         whoseVmSteps,
         'are no two while the VMID of one was given up: it is the other one that counts',
       ),
-      testsIn('test/steps/census.test.ts', 'can be removed when it is ours and unlocked'),
+      testsIn('test/steps/leftovers.test.ts', 'can be removed when it is ours and unlocked'),
     ),
   },
 ];

@@ -126,7 +126,7 @@ export const aboutRetries: readonly Statement[] = [
     statement: 'qm unlock, or qm destroy --purge, on the node clears it',
     proof: proven(
       testsIn(
-        'test/steps/census.test.ts',
+        'test/steps/leftovers.test.ts',
         'can be removed when it is ours and unlocked',
         'is gone when its VMID is free or somebody else’s',
       ),
