@@ -109,13 +109,16 @@ export function requestRetry(state: ProxyState, by: string): void {
   if (state.repairTrouble) state.lookWanted = true;
 }
 
-/** `orphan`: nothing is believed of it but that a look is due, at Kubernetes first. */
+/**
+ * `orphan`: nothing is believed of it but that a look is due, at Kubernetes first. A deletion removes its VMs itself, but the
+ * object may be gone without anybody having told.
+ */
 export function requestCollection(state: ProxyState, { provider, vmid }: OrphanSignal): void {
+  state.refreshWanted = true;
   if (state.deleting) return;
   if (!state.orphans.some((known) => known.vmid === vmid && known.provider === provider)) {
     state.orphans.push({ provider, vmid });
   }
-  state.refreshWanted = true;
 }
 
 /** The object is there (again): of what the collection told only leftovers count, and nothing is an orphan. */
@@ -124,6 +127,8 @@ function endCollection(state: ProxyState): void {
   state.collected = false;
   state.removals = state.removals.filter(({ purpose }) => purpose !== 'orphan');
   state.orphans = state.orphans.filter(({ vmid }) => leftovers.some((one) => one.vmid === vmid));
+  // What was in the way of looking for orphans is in nobody's way any more.
+  if (!state.deleting && state.orphans.length === 0) state.removalTrouble = null;
 }
 
 /** Another Proxy keeps the ip:port this one claims (`heldBy`), or does not dispute it any more (`null`). */

@@ -38,19 +38,24 @@ function settleOrphan(state: ProxyState, orphan: OrphanSignal, found: ManagedVm 
   const { provider, vmid } = orphan;
   state.collected = true;
   dropLeftover(state, orphan);
-  const known = takeOut(state, vmid);
+  // A VMID may be taken on two providers, by VMs whose names differ: the provider is part of the spec's hash.
+  const known = takeOut(
+    state,
+    (vm) => vm.vmid === vmid && (vm.provider === provider || vm.name === found?.name),
+  );
   if (found === null) return;
-  retire(state, known ?? listedVm(provider, found), 'orphan', null);
+  const vm = known ? { ...known, provider } : listedVm(provider, found);
+  retire(state, vm, 'orphan', null);
 }
 
-/** The record of the VM, which stands nowhere else from now on. */
-function takeOut(state: ProxyState, vmid: number): VmRecord | null {
+/** The record of the VM that is meant, which stands nowhere else from now on. */
+function takeOut(state: ProxyState, isMeant: (vm: VmRecord) => boolean): VmRecord | null {
   const { serving, next, removals } = state;
-  const removal = removals.find(({ vm }) => vm.vmid === vmid);
+  const removal = removals.find(({ vm }) => isMeant(vm));
   if (removal) state.removals = removals.filter((other) => other !== removal);
-  if (next?.vmid === vmid) state.next = null;
-  if (serving?.vmid === vmid) state.serving = null;
-  return [serving, next, removal?.vm].find((vm) => vm?.vmid === vmid) ?? null;
+  if (next && isMeant(next)) state.next = null;
+  if (serving && isMeant(serving)) state.serving = null;
+  return [serving, next, removal?.vm].find((vm) => vm && isMeant(vm)) ?? null;
 }
 
 function dropLeftover(state: ProxyState, { provider, vmid }: OrphanSignal): boolean {

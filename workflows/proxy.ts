@@ -124,9 +124,9 @@ function isUnderRemoval({ removals }: ProxyState, vmid: number): boolean {
   return removals.some(({ vm }) => vm.vmid === vmid);
 }
 
-/** What serves may have stopped: that does not wait for a long step. */
-function servingDiffers({ lookWanted, serving, deleting }: ProxyState): boolean {
-  return lookWanted && serving !== null && !deleting;
+/** What serves may have stopped: that does not wait for a long step. Nothing is repaired while the object is missing. */
+function servingDiffers({ lookWanted, serving, deleting, objectFound }: ProxyState): boolean {
+  return lookWanted && serving !== null && !deleting && objectFound;
 }
 
 function wantedDiffers(state: ProxyState, specHash: string): boolean {

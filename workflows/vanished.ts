@@ -37,6 +37,8 @@ export function noteVanished(
   state.serving = null;
   state.addressHeldBy = null;
   if (vm.specHash !== desired.specHash) return retire(state, vm, 'replacement', null);
+  // Made for a spec that is not wanted any more: nobody has discarded it yet.
+  if (state.next) retire(state, state.next, 'replacement', null);
   // The record stays: its seed may still be where it was put.
   forget(vm);
   state.next = vm;
