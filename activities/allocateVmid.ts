@@ -1,7 +1,7 @@
 /** Finds the Proxy's VM, or the VMID and template for a new one. Changes nothing. */
 import type { Step } from './deps.ts';
 import { requireLeftoverPlace } from './facts/census.ts';
-import { proveAbsence } from './facts/cluster.ts';
+import { proveAbsence, proveSuccession } from './facts/cluster.ts';
 import { lookAtExisting } from './facts/existing.ts';
 import { lockHolder } from './facts/locks.ts';
 import {
@@ -64,6 +64,10 @@ export const allocateVmid: Step<AllocateVmidInput, AllocateVmidResult> = async (
     context.log.debug({ vmid, node }, 'proxmox vmid taken by another vm, probing on');
   }
   const settled = settle(seen, claim) ?? cloneOnItsWay(view, input);
+  if (settled !== null) {
+    const heir = { recorded: recordedVmids, found: settled.vmid };
+    await proveSuccession(deps, api, plan.provider, view.rows, heir);
+  }
   if (settled?.kind === 'ours') {
     const { status, qmpstatus } = view.statuses.get(settled.vmid) ?? {};
     context.log.debug({ ...settled, status, qmpstatus }, 'proxmox vm adopted');

@@ -25,13 +25,12 @@ export async function proveListing(
  * Throws Transient `ListingIncomplete` when the cluster has neither the VM's node nor one of the config: it is another
  * cluster then, whose listing says nothing about this VM, whether or not the watch has raised its alarm yet.
  */
-export async function proveCluster(
+export function proveCluster(
   { providers }: StepDeps,
-  api: ProxmoxApi,
+  nodes: readonly NodeRow[],
   { provider, vmid, node }: { provider: string; vmid: number; node: string },
-): Promise<void> {
+): void {
   const known = new Set([node, ...providers.config(provider).proxmox.nodes]);
-  const nodes = await api.listNodes();
   if (nodes.some((row) => known.has(row.node))) return;
   const remedy = `check proxmox.url and proxmox.nodes of provider ${provider}`;
   throw transient(
@@ -75,6 +74,22 @@ export async function proveAbsence(
     // Proxmox has no lower VMID and takes no path with one.
     if (vmid >= lowestVmid && !listed.has(vmid)) await proveRights(api, provider, `/vms/${vmid}`);
   }
+}
+
+/**
+ * A VM that no run recorded may be a restored backup of the one that was: it is the Proxy's only where each of `recorded`
+ * is listed, or proven absent. Throws as `proveListing`.
+ */
+export async function proveSuccession(
+  deps: StepDeps,
+  api: ProxmoxApi,
+  provider: string,
+  rows: readonly VmRow[],
+  { recorded, found }: { recorded: readonly number[]; found: number },
+): Promise<void> {
+  const listed = new Set(rows.map(({ vmid }) => vmid));
+  if (recorded.includes(found) || recorded.every((vmid) => listed.has(vmid))) return;
+  await proveAbsence(deps, api, provider, rows, recorded);
 }
 
 async function requireNoAlarm({ alarms, providers }: StepDeps, provider: string): Promise<void> {

@@ -11,7 +11,7 @@ import type {
   ExistingVm,
 } from '../../workflows/contract/steps.ts';
 import { requireLeftoverPlace } from './census.ts';
-import { proveAbsence, requireOnline } from './cluster.ts';
+import { proveAbsence, proveCluster, proveSuccession, requireOnline } from './cluster.ts';
 import { lockHolder, waitingForLock } from './locks.ts';
 import { claimOf, ownershipOf, readConfig, readStatus, vmAt } from './vms.ts';
 
@@ -42,11 +42,16 @@ export async function lookAtExisting(
       requireOnline(nodes, row.node, `where VM ${row.vmid} is listed`);
     }
     const found = await lookAt(deps, api, row, input);
-    if (found?.kind === 'stuck') await requireLeftoverPlace(deps, plan.provider, found);
-    if (found !== null) return found;
+    if (found === null) continue;
+    const heir = { recorded: recordedVmids, found: found.vmid };
+    await proveSuccession(deps, api, plan.provider, rows, heir);
+    if (found.kind === 'stuck') await requireLeftoverPlace(deps, plan.provider, found);
+    return found;
   }
-  await proveAbsence(deps, api, plan.provider, rows, recordedVmids);
-  return { kind: 'gone', vmid: plan.vmidMin };
+  const { provider, node, vmidMin: vmid } = plan;
+  await proveAbsence(deps, api, provider, rows, recordedVmids);
+  proveCluster(deps, nodes, { provider, node, vmid });
+  return { kind: 'gone', vmid };
 }
 
 /** `null`: it is none of ours. */

@@ -38,19 +38,23 @@ export async function findRow(
   if (!Number.isSafeInteger(vm.vmid) || vm.vmid < lowestVmid) return null;
   const rows = await api.listVms();
   const row = rows.find(({ vmid }) => vmid === vm.vmid);
-  if (row !== undefined && row.name === vm.name) {
-    if (purpose === 'orphan') await refuseTwins(api, rows, row);
-    return row;
-  }
+  // Whatever its row tells: a young one tells no name, and one at a used VMID that of its predecessor.
+  if (row !== undefined && purpose === 'orphan') await refuseTwins(api, rows, row, vm.name);
+  if (row?.name === vm.name) return row;
   // Another's VM there proves as little as none, when it is another cluster's.
   await proveListing(deps, api, vm.provider, `/vms/${vm.vmid}`);
-  await proveCluster(deps, api, vm);
+  proveCluster(deps, await api.listNodes(), vm);
   return row ?? null;
 }
 
 /** The orphan is kept while another VM has its name, or may have it: also one that came since the census. */
-async function refuseTwins(api: ProxmoxApi, rows: readonly VmRow[], row: VmRow): Promise<void> {
-  const { vmid, node, name = '' } = row;
+async function refuseTwins(
+  api: ProxmoxApi,
+  rows: readonly VmRow[],
+  row: VmRow,
+  name: string,
+): Promise<void> {
+  const { vmid, node } = row;
   const others = rows.filter((other) => other.vmid !== vmid);
   const twin = others.find((other) => other.name === name);
   const untold = twin === undefined ? await readUntold(api, others) : null;

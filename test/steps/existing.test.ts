@@ -123,6 +123,39 @@ describe('a fresh look at a VM that served', () => {
       }));
   }
 
+  it('takes a backup under another VMID for the VM only where that is not hidden by an ACL of its own', () =>
+    withSteps(async ({ vmid }) => {
+      const acls = [
+        { path: '/', role: 'ProxyOperator', principal, propagate: true },
+        { path: `/vms/${vmid}`, role: 'NoAccess', principal, propagate: true },
+      ];
+      const restored = { vmid: 150_001, node: 'pve2' };
+      await withSteps(
+        async (rig) => {
+          rig.place();
+          rig.place(restored);
+          const { existingOnly: _, ...choosing } = looking(rig);
+          for (const input of [looking(rig), choosing]) {
+            expectReason(await rig.refusal(allocateVmid, input), 'ListingIncomplete');
+          }
+        },
+        { fixture: stepFixture({ acls }) },
+      );
+      await withSteps(async (rig) => {
+        rig.place(restored);
+        assert.equal((await rig.run(allocateVmid, looking(rig))).vmid, restored.vmid);
+      });
+    }));
+
+  it('takes nothing for gone in a cluster that has none of the known nodes', () =>
+    withSteps(async (rig) => {
+      rig.configure({ nodes: ['other1', 'other2'] });
+      const input = looking(rig);
+      const elsewhere = { ...input, plan: { ...input.plan, node: 'other1' } };
+      const error = expectReason(await rig.refusal(allocateVmid, elsewhere), 'ListingIncomplete');
+      assert.match(error.message, /is another cluster behind the URL/);
+    }));
+
   it('leaves a VM alone whose mark somebody took off', () =>
     withSteps(async (rig) => {
       runs(rig, rig.place({ config: { description: 'mine' } }));

@@ -85,6 +85,22 @@ describe('an orphan', () => {
       assert.deepEqual(writes(rig), []);
     }));
 
+  it('is kept by each step when another VM has its name, although its own row tells none', () =>
+    withSteps(
+      async (rig) => {
+        placeRunning(rig);
+        placeOrphan(rig, { vmid: 301, node: 'pve2' });
+        rig.simulator.cluster.stats.delete(300);
+        expectReason(await rig.refusal(stopVm, collecting(rig)), 'StillWanted');
+        rig.simulator.powerOffVm(300);
+        rig.simulator.cluster.stats.delete(300);
+        expectReason(await rig.refusal(destroyVm, collecting(rig)), 'StillWanted');
+        assert.deepEqual(writes(rig), []);
+      },
+      // Statistics come every ten seconds then, and not in the middle of the test.
+      { timeScale: 1 },
+    ));
+
   it('is kept by each step while a VM on a silent node tells no name', () =>
     withSteps(async (rig) => {
       placeRunning(rig);
