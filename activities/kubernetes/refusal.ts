@@ -38,7 +38,8 @@ export function refused(
   answer: KubernetesAnswer,
   reason: Reason = 'KubernetesUnavailable',
 ): ProviderError {
-  return failure(attempt, answerText(answer), remedyFor(attempt, answer.status), reason, {
+  const text = answerText(answer);
+  return failure(attempt, text, remedyFor(attempt, answer.status, text), reason, {
     httpStatus: answer.status,
   });
 }
@@ -78,7 +79,10 @@ function failure(
   );
 }
 
-function remedyFor({ rule }: Attempt, status: number): string {
+function remedyFor({ rule }: Attempt, status: number, text: string): string {
+  // Of a definition, and of a namespace: a 403 that no right would change.
+  if (status === 403 && text.includes('terminating'))
+    return 'It is being deleted, and takes nothing new meanwhile.';
   if (status === 401)
     return 'Check the credentials in the kubeconfig or the service account token.';
   if (status === 403) return `Grant the operator's role the RBAC rule «${rule}».`;

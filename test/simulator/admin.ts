@@ -174,9 +174,9 @@ function adminRoutes(simulator: Simulator): readonly (readonly [string, RegExp, 
     ],
     [
       'POST',
-      /^\/faults\/go-on$/,
-      () => {
-        simulator.faults.goOn();
+      /^\/faults(?:\/(\d+))?\/go-on$/,
+      ([, id]) => {
+        simulator.faults.goOn(id === undefined ? undefined : Number(id));
       },
     ],
     [

@@ -42,21 +42,25 @@ export async function withFaults(
   target: FaultTarget,
   act: (taskFault: TaskFault | null) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const action = core.faults.take(target)?.action ?? core.requestFault(target);
-  return action === undefined ? act(null) : carryOut(core, action, act);
+  const rule = core.faults.take(target);
+  const goneOn = (): Promise<void> =>
+    rule === undefined ? new Promise(() => undefined) : core.faults.goneOn(rule.id);
+  const action = rule?.action ?? core.requestFault(target);
+  return action === undefined ? act(null) : carryOut(core, action, act, goneOn);
 }
 
 async function carryOut(
   core: Core,
   action: FaultAction,
   act: (taskFault: TaskFault | null) => Promise<Outcome>,
+  goneOn: () => Promise<void>,
 ): Promise<Outcome> {
   switch (action.kind) {
     case 'slow':
-      await Promise.race([core.clock.sleep(action.seconds), core.faults.goneOn()]);
+      await Promise.race([core.clock.sleep(action.seconds), goneOn()]);
       return act(null);
     case 'task':
-      return act(action.hang === true ? { ...action, until: core.faults.goneOn() } : action);
+      return act(action.hang === true ? { ...action, until: goneOn() } : action);
     case 'malformed': {
       const outcome = await act(null);
       if (typeof outcome === 'string') return outcome;

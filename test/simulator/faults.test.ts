@@ -60,10 +60,13 @@ describe('faults', () => {
     const version = ask('GET', '/version').finally(() => (answered = true));
     await eventually(() => faults.rules.every(({ times }) => times === 0));
     assert.deepEqual([core.tasks.find(upid)?.running, answered], [true, false]);
-    faults.goOn();
+    const [, slow] = faults.rules;
+    faults.goOn(slow?.id);
     const reaction = await version;
     assert.ok(reaction !== 'closed');
     assert.equal(reaction.status, 200);
+    assert.equal(core.tasks.find(upid)?.running, true, 'that of the other rule hangs on');
+    faults.goOn();
     assert.equal(await exit(upid), 'OK');
     assert.ok(core.cluster.vms.has(140));
   });

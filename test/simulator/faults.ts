@@ -49,10 +49,10 @@ export interface Faults {
   rules: FaultRule[];
   push(spec: FaultSpec): FaultRule;
   clear(): void;
-  /** Resolves when `goOn` is called next. */
-  goneOn(): Promise<void>;
-  /** Requests that are slow and tasks that hang because of a rule go on now. */
-  goOn(): void;
+  /** Resolves when `goOn` is called next for this rule, or for all. */
+  goneOn(id: number): Promise<void>;
+  /** Requests that are slow and tasks that hang because of a rule go on now; without `id` because of any. */
+  goOn(id?: number): void;
   /** The rule that acts on this request, counted as one hit. */
   take(request: { method: string; path: string; name: string }): FaultRule | undefined;
 }
@@ -60,7 +60,7 @@ export interface Faults {
 export function faultQueue(): Faults {
   const rules: FaultRule[] = [];
   let nextId = 1;
-  let gate = Promise.withResolvers<void>();
+  const gates = new Map<number, PromiseWithResolvers<void>>();
   return {
     rules,
     push: (spec) => {
@@ -81,10 +81,17 @@ export function faultQueue(): Faults {
     clear: () => {
       rules.length = 0;
     },
-    goneOn: () => gate.promise,
-    goOn: () => {
-      gate.resolve();
-      gate = Promise.withResolvers();
+    goneOn: (id) => {
+      const gate = gates.get(id) ?? Promise.withResolvers();
+      gates.set(id, gate);
+      return gate.promise;
+    },
+    goOn: (only) => {
+      for (const [id, gate] of gates) {
+        if (only !== undefined && id !== only) continue;
+        gates.delete(id);
+        gate.resolve();
+      }
     },
     take: ({ method, path, name }) => {
       for (const rule of rules) {

@@ -74,12 +74,15 @@ onOneStack('a Proxy whose spec or fate changes', setting, (story) => {
   }
 
   story('a deletion during the clone waits for the clone and removes it', async (stack) => {
-    const name = 'demo-clone-slow';
+    const name = 'cloned-slowly';
+    const goOn = await hold(stack, 'task', 'POST', '/clone$', name);
     await stack.apply(proxyManifest(name, managedSpec()));
-    const proxy = await untilProxy(stack, name, 'be cloned', async ({ status }) => {
-      return status.vmid !== null && (await runningClones(stack, status.vmid)) === 1;
+    const proxy = await untilProxy(stack, name, 'be cloned', ({ status }) => {
+      return status.message.startsWith('cloning ');
     });
-    await stack.kubectl('delete', 'px', name);
+    await stack.kubectl('delete', 'px', name, '--wait=false');
+    await untilProxy(stack, name, 'be deleted', ({ status }) => status.phase === 'Deleting');
+    await goOn();
     await expectNothingLeft(stack, proxy);
     const ends = (await clonesTo(stack, proxy.status.vmid)).map(({ exitstatus }) => exitstatus);
     assert.deepEqual(ends, ['OK'], 'the clone was neither aborted nor repeated');
@@ -233,8 +236,4 @@ async function clonesTo(
 ): Promise<Awaited<ReturnType<typeof simulatedTasks>>> {
   const clones = await simulatedTasks(stack.simulator, 'qmclone');
   return clones.filter(({ log }) => log.some((line) => line.endsWith(`with ID ${vmid}`)));
-}
-
-async function runningClones(stack: SystemStack, vmid: number): Promise<number> {
-  return (await clonesTo(stack, vmid)).filter(({ running }) => running).length;
 }

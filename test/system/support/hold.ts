@@ -11,21 +11,25 @@ const actions = {
   request: { kind: 'slow', seconds: 1_000 },
 } as const;
 
-/** Holds up the next request that matches, or its task; the function returned waits for it and lets it go on. */
+/**
+ * Holds up the next request that matches, or its task; the function returned waits for it and lets it go on. `name`: of a
+ * VM or file it is about, where other stories send such requests, too.
+ */
 export async function hold(
   stack: SystemStack,
   what: keyof typeof actions,
   method: string,
   path: string,
+  name?: string,
 ): Promise<() => Promise<void>> {
   const { simulator } = stack;
-  const fault = { method, path, action: actions[what] };
+  const fault = { method, path, action: actions[what], ...(name === undefined ? {} : { name }) };
   const { id } = pushed.parse(await simulator.admin('POST', '/faults', fault));
   return async () => {
     await until(stack, `${method} ${path} should be held up`, async () => {
       const all = rules.parse(await simulator.admin('GET', '/faults'));
       return all.some((rule) => rule.id === id && rule.hits > 0);
     });
-    await simulator.admin('POST', '/faults/go-on');
+    await simulator.admin('POST', `/faults/${id}/go-on`);
   };
 }
