@@ -168,8 +168,9 @@ export function takeHealth(state: ProxyState, signal: HealthSignal): void {
   addEvent(state, 'Warning', 'Unhealthy', 'Probe', message);
 }
 
-/** Every wait for a next attempt ends now. Latched failures stay latched. */
+/** Every wait for a next attempt ends now, also that for Kubernetes. Latched failures stay latched. */
 export function wake(state: ProxyState): void {
+  state.wakings += 1;
   for (const trouble of troublesOf(state)) {
     if (trouble.nextAtMs !== null) trouble.nextAtMs = 0;
   }

@@ -1,7 +1,7 @@
 /** What the collection of orphans told of a VM: looked at afresh, then put on its way out where it still holds. */
 import type { OrphanSignal } from './contract/collection.ts';
 import type { VmRecord } from './contract/proxy.ts';
-import type { ManagedVm } from './contract/removalSteps.ts';
+import type { ListManagedVmsResult, ManagedVm } from './contract/removalSteps.ts';
 import type { Life } from './life.ts';
 import { addEvent, retire, type ProxyState } from './state.ts';
 import { listedVm } from './vmRecord.ts';
@@ -10,17 +10,28 @@ import { listedVm } from './vmRecord.ts';
 export async function collect(life: Life): Promise<void> {
   const { state } = life;
   const provider = state.orphans[0]?.provider ?? '';
-  const { vms } = await life.step(
-    'listManagedVms',
-    { ref: state.ref, provider },
-    { provider, summary: `look at the VMs of ${state.ref.namespace}/${state.ref.name}` },
-  );
+  const { vms } = await listOf(life, provider);
   const told = state.orphans.filter((orphan) => orphan.provider === provider);
   state.orphans = state.orphans.filter((orphan) => orphan.provider !== provider);
   for (const orphan of told) {
     const found = vms.find(({ vmid }) => vmid === orphan.vmid) ?? null;
     if (state.objectFound) settleLeftover(state, orphan, found);
     else settleOrphan(state, orphan, found);
+  }
+}
+
+/** A provider that cannot be listed goes to the end: it may have left for good, and holds up no other. */
+async function listOf(life: Life, provider: string): Promise<ListManagedVmsResult> {
+  const { state } = life;
+  const { ref } = state;
+  const summary = `look at the VMs of ${ref.namespace}/${ref.name}`;
+  try {
+    return await life.step('listManagedVms', { ref, provider }, { provider, summary });
+  } catch (error) {
+    const isTold = (orphan: OrphanSignal): boolean => orphan.provider === provider;
+    const others = state.orphans.filter((orphan) => !isTold(orphan));
+    state.orphans = [...others, ...state.orphans.filter(isTold)];
+    throw error;
   }
 }
 

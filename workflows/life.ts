@@ -59,13 +59,21 @@ export interface Life {
   idle(): boolean;
   /** Idle, and the object as last read is the newest known. */
   quiet(): boolean;
+  /** Quiet, but for what failed and waits for its repetition: a run that is over does not wait for that. */
+  resting(): boolean;
   /** The background starts nothing any more; what is under way ends by itself. */
   stop(): void;
 }
 
 /** Starts the two background loops (reading the object, publishing the status) over `state`. */
 export function createLife(state: ProxyState): Life {
-  const background = { stopped: false, reading: false, publishing: false, lastPublished: '' };
+  const background = {
+    stopped: false,
+    reading: false,
+    publishing: false,
+    pausing: 0,
+    lastPublished: '',
+  };
 
   async function step<N extends StepName>(
     name: N,
@@ -205,9 +213,19 @@ export function createLife(state: ProxyState): Life {
     return read();
   }
 
-  /** Before a repetition; a run that is to continue as new waits for nothing. */
+  /** Before a repetition. `retry` ends it, and so does the end of the run. */
   async function pause(failures: number): Promise<void> {
-    await condition(() => background.stopped, retryDelayMs(failures));
+    const { wakings } = state;
+    background.pausing += 1;
+    const over = (): boolean => background.stopped || state.wakings !== wakings;
+    await condition(over, retryDelayMs(failures));
+    background.pausing -= 1;
+  }
+
+  /** Nothing of the background is under way but what failed and waits for its repetition. */
+  function resting(): boolean {
+    const { reading, publishing, pausing } = background;
+    return Number(reading) + Number(publishing) === pausing && (reading || !readWanted());
   }
 
   publishLoop().catch(unlessCancelled);
@@ -220,6 +238,7 @@ export function createLife(state: ProxyState): Life {
       condition(() => !background.publishing && (state.desired === null || !unpublished())),
     idle: () => !background.reading && !background.publishing,
     quiet: () => !background.reading && !background.publishing && !readWanted(),
+    resting,
     stop: () => {
       background.stopped = true;
     },

@@ -50,7 +50,7 @@ export async function proxy(input: ProxyRun): Promise<ProxyWorkflowResult> {
     if (move.kind === 'park') await parked(state, move);
     else await underWay(life, move);
   }
-  await condition(() => life.quiet());
+  await condition(() => life.resting());
   life.stop();
   const outcome = outcomeOf(state);
   return { outcome, left: outcome === 'Deleted' ? [] : leftBehind(state) };

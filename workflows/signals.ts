@@ -18,10 +18,11 @@ import {
 import type { ProxyState } from './state.ts';
 
 const desiredChangedSignal = defineSignal<[DesiredChanged]>(signalNames.desiredChanged);
-const healthSignal = defineSignal<[HealthSignal]>(signalNames.health);
-const observedSignal = defineSignal<[Observed]>(signalNames.observed);
+// A person may send these without an input, and a handler that throws would stop the run for good.
+const healthSignal = defineSignal<[HealthSignal?]>(signalNames.health);
+const observedSignal = defineSignal<[Observed?]>(signalNames.observed);
 const providerChangedSignal = defineSignal(signalNames.providerChanged);
-const orphanSignal = defineSignal<[OrphanSignal]>(signalNames.orphan);
+const orphanSignal = defineSignal<[OrphanSignal?]>(signalNames.orphan);
 const forceDeleteSignal = defineSignal(signalNames.forceDelete);
 const retrySignal = defineSignal(signalNames.retry);
 
@@ -38,7 +39,7 @@ export function applySignals(state: ProxyState): void {
   setHandler(
     healthSignal,
     (signal) => {
-      takeHealth(state, signal);
+      if (signal) takeHealth(state, signal);
     },
     { description: 'a probe turned good or bad; sent by the prober' },
   );
@@ -46,7 +47,7 @@ export function applySignals(state: ProxyState): void {
     observedSignal,
     (news) => {
       state.lookWanted = true;
-      if (news.heldBy !== undefined) noteConflict(state, news.heldBy);
+      if (news?.heldBy !== undefined) noteConflict(state, news.heldBy);
     },
     { description: 'a VM is looked at afresh; sent by the watch of the provider' },
   );
@@ -64,7 +65,7 @@ export function applySignals(state: ProxyState): void {
   setHandler(
     orphanSignal,
     (orphan) => {
-      requestCollection(state, orphan);
+      if (orphan) requestCollection(state, orphan);
     },
     { description: 'the collection of orphans found a VM that may have to go' },
   );

@@ -104,6 +104,8 @@ export interface ProxyState {
   markTrouble: Trouble | null;
   /** In the way of keeping a VM that has its address as it should be. */
   repairTrouble: Trouble | null;
+  /** How often every wait for a next attempt was ended. */
+  wakings: number;
   /** In the way of reading the object or writing its status, so the query and the UI alone can tell it. */
   kubernetesTrouble: Trouble | null;
   /** The replacement is not Ready 15 minutes after its start; the old VM serves on. */
@@ -162,6 +164,7 @@ export function initialState(ref: ProxyRef, searchAttributes: boolean): ProxySta
     removalTrouble: null,
     markTrouble: null,
     repairTrouble: null,
+    wakings: 0,
     kubernetesTrouble: null,
     replacementLate: false,
     step: null,
@@ -239,6 +242,9 @@ export function troublesOf(state: ProxyState): Trouble[] {
   ].filter((one) => one !== null);
 }
 
+/** Events kept while none can be recorded, the newest; without a bound they would outgrow what a run may hand on. */
+const keptEvents = 200;
+
 /** Goes out with the next status, once; `reason` has its row in docs/errors.md, `message` names what it is about. */
 export function addEvent(
   state: ProxyState,
@@ -248,4 +254,5 @@ export function addEvent(
   message: string,
 ): void {
   state.events.push({ type, reason, action, message });
+  if (state.events.length > keptEvents) state.events.shift();
 }

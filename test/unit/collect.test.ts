@@ -32,6 +32,7 @@ const noBackground: Omit<Life, 'state' | 'step'> = {
   published: () => Promise.resolve(),
   idle: () => true,
   quiet: () => true,
+  resting: () => true,
   stop: () => undefined,
 };
 
@@ -55,6 +56,17 @@ describe('an orphan', () => {
     const [removal] = removals;
     assert.deepEqual([removal?.vm.provider, removal?.vm.ip], ['other', '192.0.2.10']);
     assert.equal(kept, null);
+  });
+
+  it('of a provider that left holds up none of another provider', async () => {
+    const orphans = ['left', 'pve'].map((provider) => ({ provider, vmid: 100001 }));
+    const run = state({ objectFound: false, orphans });
+    const step = (): Promise<never> => Promise.reject(new Error('nobody serves it'));
+    await assert.rejects(collect({ ...noBackground, state: run, step }), /nobody serves it/);
+    assert.deepEqual(
+      run.orphans.map(({ provider }) => provider),
+      ['pve', 'left'],
+    );
   });
 
   it("that could not be looked for is in nobody's way when the object is back", () => {
