@@ -11,6 +11,9 @@ const waitsAtOnce = 200;
 const drainMs = 25_000;
 const forceMs = 30_000;
 
+/** Beside the names of providers, of which none is empty: one may well be called «main». */
+const mainName = '';
+
 export interface QueueWorkersOptions {
   connection: NativeConnection;
   namespace: string;
@@ -44,7 +47,7 @@ export class QueueWorkers {
     workflowBundle: NonNullable<WorkerOptions['workflowBundle']>,
     activities: object,
   ): Promise<void> {
-    await this.#start('main', [
+    await this.#start(mainName, [
       { taskQueue: mainTaskQueue, workflowBundle, activities, maxCachedWorkflows: 1_000 },
     ]);
   }
@@ -68,7 +71,7 @@ export class QueueWorkers {
 
   /** Names of the providers that are served. */
   providers(): string[] {
-    return [...this.#running.keys()].filter((name) => name !== 'main');
+    return [...this.#running.keys()].filter((name) => name !== mainName);
   }
 
   /** Ends the two workers of a provider; steps under way finish first. */
