@@ -22,6 +22,7 @@ import { createLife, StepFailed, type Life } from './life.ts';
 import { carryOut, leftBehind } from './moves.ts';
 import { moveKey, nextMove, type Move } from './nextMove.ts';
 import { describe, sentenceOf, timeOf } from './conditions.ts';
+import { isOverruled } from './overruled.ts';
 import { addEvent, initialState, type ProxyState, type Trouble } from './state.ts';
 import { messageOf, phaseOf } from './status.ts';
 import { nextTrouble } from './trouble.ts';
@@ -85,53 +86,11 @@ async function underWay(life: Life, move: Move): Promise<void> {
       ended.value = true;
     });
   const otherwise = (): boolean => moveKey(nextMove(state, Date.now())) !== key;
-  await condition(() => ended.value || isOverruled(state, move, otherwise));
+  await condition(() => ended.value || isOverruled(state, move, otherwise, historyIsLong()));
   if (!ended.value) scope.cancel();
   // A forced deletion waits for nothing, not even for a request under way.
   await condition(() => ended.value || (state.forced && move.kind !== 'forceRelease'));
   if (ended.value) await run;
-}
-
-/** News overrule a move; the move's own progress does not. */
-function isOverruled(state: ProxyState, move: Move, otherwise: () => boolean): boolean {
-  if (state.forced) return move.kind !== 'forceRelease';
-  switch (move.kind) {
-    // These wait for Kubernetes, for ever if it must be, and can be begun anew.
-    case 'refresh':
-    case 'beginDeletion':
-      return historyIsLong();
-    case 'make':
-    case 'retireServing':
-      return wantedDiffers(state, move.specHash) || servingDiffers(state);
-    case 'repair':
-      return state.deleting || !state.objectFound;
-    case 'mark':
-      return otherwise();
-    case 'remove':
-    case 'listForDeletion':
-      return (
-        (state.objectFound && state.desired?.paused === true) ||
-        (move.kind === 'remove' && !isUnderRemoval(state, move.vmid)) ||
-        (move.kind === 'listForDeletion' ? otherwise() : servingDiffers(state))
-      );
-    default:
-      return false;
-  }
-}
-
-/** An orphan whose object came back is none. */
-function isUnderRemoval({ removals }: ProxyState, vmid: number): boolean {
-  return removals.some(({ vm }) => vm.vmid === vmid);
-}
-
-/** What serves may have stopped: that does not wait for a long step. Nothing is repaired while the object is missing. */
-function servingDiffers({ lookWanted, serving, deleting, objectFound }: ProxyState): boolean {
-  return lookWanted && serving !== null && !deleting && objectFound;
-}
-
-function wantedDiffers(state: ProxyState, specHash: string): boolean {
-  const { desired, deleting, objectFound } = state;
-  return deleting || !objectFound || desired?.paused === true || desired?.specHash !== specHash;
 }
 
 function noteFailure(
