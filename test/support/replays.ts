@@ -3,6 +3,9 @@ import type { WorkflowExecutionInfo, WorkflowHandle } from '@temporalio/client';
 import { Worker, type WorkflowBundleOption } from '@temporalio/worker';
 import { tracingPlugin } from '../../worker/runtime/tracingPlugin.ts';
 
+/** Of the runs of Proxies that are over. The replay of a decision that is half made may wait for ever. */
+export const endedProxies = 'WorkflowType = "proxy" AND ExecutionStatus != "Running"';
+
 type Executions = AsyncIterable<WorkflowExecutionInfo> & {
   intoHistories: () => Parameters<typeof Worker.runReplayHistories>[1];
 };
@@ -24,7 +27,7 @@ export async function replayRuns(
   return runs;
 }
 
-/** The same for one run. */
+/** The same for one run, which must be over. */
 export async function replayRun(
   workflowBundle: WorkflowBundleOption,
   handle: Pick<WorkflowHandle, 'workflowId' | 'fetchHistory'>,

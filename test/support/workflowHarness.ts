@@ -102,12 +102,13 @@ export async function tellStory(
     };
     try {
       await tell(storyOf(server, world, handle, workers));
-      if (prepared) await replayRun(prepared.bundle, handle);
     } finally {
       // A run ended in the middle of a step would keep the server's clock from skipping in later tests.
       await settled(handle).catch(() => undefined);
       await handle.terminate('the test is over').catch(() => undefined);
     }
+    // Ended, its history ends with no decision half made.
+    if (prepared) await replayRun(prepared.bundle, handle);
   });
 }
 
