@@ -20,7 +20,7 @@ import {
 } from '../../../workflows/contract/messages.ts';
 import { stepTraits } from '../../../workflows/contract/stepTable.ts';
 import { operatorToken, tokenSecret } from '../../support/stepFixture.ts';
-import { replayRuns } from '../../support/replays.ts';
+import { endedProxies, replayRuns } from '../../support/replays.ts';
 import { makeCa } from '../../support/tls.ts';
 import { rows } from './rows.ts';
 import { scaledBundle } from './scaledTime.ts';
@@ -91,8 +91,7 @@ export async function openDesk(): Promise<Desk> {
     tls: await ca.issue(['127.0.0.1']),
     files: { tokenFile, caFile: ca.caFile },
     serve: (workflowId, perform) => void stories.set(workflowId, perform),
-    replay: () =>
-      replayRuns(workflowBundle, server.client.workflow.list({ query: 'WorkflowType = "proxy"' })),
+    replay: () => replayRuns(workflowBundle, server.client.workflow.list({ query: endedProxies })),
     close: async () => {
       for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
       await running;

@@ -1,7 +1,7 @@
-/** After a walk: every run of a Proxy's workflow, ended or not, is gone through once more from its history alone. */
+/** After a walk: every run of a Proxy's workflow that is over is gone through once more from its history alone. */
 import { Client } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { replayRuns } from '../../support/replays.ts';
+import { endedProxies, replayRuns } from '../../support/replays.ts';
 import { installationNames } from './operations.ts';
 import type { Ground } from './server.ts';
 
@@ -13,7 +13,7 @@ export async function replayWalk(
   let runs = 0;
   for (const namespace of installationNames) {
     const { workflow } = new Client({ connection, namespace });
-    runs += await replayRuns({ codePath }, workflow.list({ query: 'WorkflowType = "proxy"' }));
+    runs += await replayRuns({ codePath }, workflow.list({ query: endedProxies }));
   }
   return runs;
 }
