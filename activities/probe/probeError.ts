@@ -35,7 +35,7 @@ export function describeProbeError(error: unknown, context: ProbeErrorContext): 
   const reason = reasonOf(error);
   switch (reason) {
     case 'ConnectionRefused':
-      return failed(reason, `${proxy} refused the connection; nothing listens there yet`, false);
+      return failed(reason, `${proxy} refused the connection; nothing listens there`, false);
     case 'ConnectionReset':
       return tunnelled
         ? failed(reason, `the tunnel to ${host} through ${ip}:${port} was cut`, true)

@@ -60,7 +60,7 @@ async function withNamespace<C extends Connection | NativeConnection>(
     await connection.close();
     if (grpcCodeOf(error) === grpcCodes.notFound) {
       throw new Error(
-        `Temporal at ${address} has no namespace "${namespace}". Create it: temporal operator namespace create --namespace ${namespace} --retention 72h`,
+        `Temporal at ${address} has no namespace "${namespace}". Create it: temporal operator namespace create --namespace ${namespace} --retention 30d`,
         { cause: error },
       );
     }
