@@ -197,6 +197,8 @@ onOneStack('the runbook', setting, (story) => {
       assert.match((await schedule.describe()).state.note ?? '', /Pause it to stop that/);
       await type(stack, linesUnder('Orphans', 'describe', 'trigger'));
       const round = await firstRound(stack);
+      const rounds = await type(stack, linesUnder('Orphans', 'workflow list'));
+      assert.ok(rounds.includes(round), rounds);
       const words = { 'gc-<provider>-<time>': round };
       const result = await type(stack, linesUnder('Orphans', 'workflow result'), words);
       assert.match(result, /provider/);
