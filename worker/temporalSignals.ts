@@ -1,7 +1,6 @@
 /** What the worker tells workflows: probe transitions, VMs and Secrets that differ, a provider that is worth another try. */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Logger } from 'pino';
-import { z } from 'zod';
 import type { KubernetesClient } from '../activities/kubernetes/client.ts';
 import { listProxies, proxyPageSize } from '../activities/kubernetes/proxyList.ts';
 import {
@@ -12,6 +11,7 @@ import {
   type HealthSignal,
   type Observed,
 } from '../workflows/contract/messages.ts';
+import { waitingFor } from './waitingProxies.ts';
 
 /** Without a deadline a Temporal that hangs would gather the signals of all Proxies, hold up the watch of a provider, and a drain. */
 const signalDeadlineMs = 10_000;
@@ -53,29 +53,16 @@ export async function checkNow(client: Client, provider: string, log: Logger): P
   }
 }
 
-const listedProxies = z.array(
-  z.object({
-    metadata: z.object({ uid: z.string(), deletionTimestamp: z.string().nullish() }),
-    spec: z.object({ provider: z.string().nullish() }),
-    status: z.object({ phase: z.string().nullish() }).nullish(),
-  }),
-);
-
-/** Signals `providerChanged` to every Proxy of the provider that is not simply Ready. Never throws. */
+/** Signals `providerChanged` to every Proxy that may wait for the provider. Never throws. */
 export async function tellProviderChanged(
   { client, kubernetes, log }: { client: Client; kubernetes: KubernetesClient; log: Logger },
   provider: string,
 ): Promise<void> {
   try {
     const { objects } = await listProxies(kubernetes, proxyPageSize);
-    const waiting = listedProxies
-      .parse(objects)
-      .filter(
-        ({ metadata, spec, status }) =>
-          spec.provider === provider && (metadata.deletionTimestamp || status?.phase !== 'Ready'),
-      );
-    for (const { metadata } of waiting) {
-      await signalIfRunning(client, proxyWorkflowId(metadata.uid), signalNames.providerChanged);
+    const waiting = waitingFor(provider, objects);
+    for (const uid of waiting) {
+      await signalIfRunning(client, proxyWorkflowId(uid), signalNames.providerChanged);
     }
     log.info({ provider, proxies: waiting.length }, 'provider changed, its Proxies try again');
   } catch (error) {

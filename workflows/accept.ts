@@ -1,5 +1,6 @@
 /** Takes in what the outside says: the object as claimed, and signals. Pure changes of state. */
 import type { OrphanSignal } from './contract/collection.ts';
+import type { Reason } from './contract/errors.ts';
 import type { HealthSignal } from './contract/messages.ts';
 import type { ClaimProxyResult } from './contract/steps.ts';
 import type { DesiredProxy } from './contract/proxy.ts';
@@ -152,20 +153,40 @@ export function requestForceDelete(state: ProxyState, by: string): void {
   state.forced = true;
 }
 
-/** `health`, and an Event when what serves is lost or comes back; that it serves at all has the Event `Ready`. */
+/**
+ * `health`, and an Event when what serves is lost or comes back; that it serves at all has the Event `Ready`. An External
+ * proxy has no such Event, and nobody but the probe to tell that it never worked.
+ */
 export function takeHealth(state: ProxyState, signal: HealthSignal): void {
   const { ip, port } = signal;
   const before = healthOf(state, ip);
   applyHealth(state, signal);
   const now = healthOf(state, ip);
-  const serves = ip === state.serving?.ip || state.desired?.mode === 'External';
-  if (!serves || state.deleting || !before || !now || before.healthy === now.healthy) return;
+  const external = state.desired?.mode === 'External';
+  const serves = ip === state.serving?.ip || external;
+  if (!serves || state.deleting || !now) return;
+  const known = before?.healthy ?? (external ? true : now.healthy);
+  if (known === now.healthy) return;
   if (now.healthy) {
     const message = `requests go through the proxy at ${ip}:${port} again`;
     return addEvent(state, 'Normal', 'Healthy', 'Probe', message);
   }
   const message = `no request goes through the proxy at ${ip}:${port} (${now.reason}): ${now.message}`;
   addEvent(state, 'Warning', 'Unhealthy', 'Probe', message);
+}
+
+/** Refused for what the providers config says: a value it lacks, or one that Proxmox does not take (bridge, memory). */
+const refusedForConfig: readonly Reason[] = ['PlacementInvalid', 'BadRequest'];
+
+/** `providerChanged`: what waits for the provider is tried now, also what its config of before latched. */
+export function takeProviderChange(state: ProxyState): void {
+  const { trouble, repairTrouble, desired } = state;
+  wake(state);
+  if (repairTrouble) state.lookWanted = true;
+  const mayBeMended = trouble?.scope === 'provider' || refusedForConfig.some((reason) => reason === trouble?.reason); // prettier-ignore
+  if (trouble && mayBeMended) trouble.nextAtMs = 0;
+  // It may be in the config now.
+  if (desired?.providerProblem) state.refreshWanted = true;
 }
 
 /** Every wait for a next attempt ends now, also that for Kubernetes. Latched failures stay latched. */

@@ -2,6 +2,7 @@
 import type { Condition, ConditionStatus, ConditionType } from './contract/proxy.ts';
 import { making, removing } from './progress.ts';
 import type { ProxyState, Trouble } from './state.ts';
+import { timeOf } from './times.ts';
 import { addressOf, healthyOf, isVmGone, shownHealth, shownTrouble, shownVm } from './view.ts';
 
 /** What a tool may wait for is always there; the others while there is something to say. */
@@ -191,9 +192,4 @@ export function describeWithoutRemedy(trouble: Trouble): string {
 /** Message and remedy, without what differs from one time to the next: trouble that comes back is the same Event, counted. */
 export function sentenceOf({ message, remedy }: Trouble): string {
   return remedy ? `${message}; ${remedy}` : message;
-}
-
-/** Epoch ms as people read it: ISO 8601 to the second. */
-export function timeOf(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 }

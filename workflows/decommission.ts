@@ -1,4 +1,5 @@
 /** Taking a VM away: stop → destroy → seed. Each answer is proven by a fresh look of the next step. */
+import { patched } from '@temporalio/workflow';
 import { isUnserved } from './contract/errors.ts';
 import type { VmRecord } from './contract/proxy.ts';
 import type { DestroyPurpose, StopVmInput } from './contract/removalSteps.ts';
@@ -16,6 +17,8 @@ const maxRounds = 3;
 
 /** Removes one VM and its seeds. Throws StepFailed; running it again continues where the world stands. */
 export async function decommission(life: Life, removal: Removal): Promise<void> {
+  // The drain is over: the status speaks of the removal from here on. Runs from before that publish nothing here.
+  if (removal.drainUntilMs !== null && patched('drainOver')) removal.drainUntilMs = null;
   try {
     await (removal.purpose === 'retain' ? keep(life, removal) : remove(life, removal));
   } catch (error) {

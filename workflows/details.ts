@@ -1,8 +1,9 @@
 /** «Current details» of the Temporal UI: what a person needs to act, as Markdown. Pure. */
-import { describeWithoutRemedy, timeOf } from './conditions.ts';
+import { describeWithoutRemedy } from './conditions.ts';
 import { plain } from './markdown.ts';
 import type { ProxyState, Trouble } from './state.ts';
 import { messageOf, phaseOf } from './status.ts';
+import { timeOf } from './times.ts';
 import { healthyOf, isVmGone, shownTrouble, shownVm } from './view.ts';
 import { proxyWorkflowId } from './contract/messages.ts';
 

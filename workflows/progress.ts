@@ -1,6 +1,7 @@
 /** What is going on where nothing is in the way, in a sentence. Pure. */
 import type { VmRecord } from './contract/proxy.ts';
 import type { Removal } from './state.ts';
+import { timeOf } from './times.ts';
 
 /** What is going on with a VM that is being made: the waits that last are the clone and the first boot. */
 export function making({ vmid, node, templateVmid, cloneUpid, startedAtMs }: VmRecord): string {
@@ -18,5 +19,5 @@ export function removing(removal: Removal | undefined): string {
   if (destroyed) return `${name} is gone, deleting its seed`;
   const fate = removal.purpose === 'retain' ? 'marked as retained' : 'stopped and destroyed';
   if (drainUntilMs === null) return `${name} is being ${fate}`;
-  return `${name} drains until ${new Date(drainUntilMs).toISOString()}, then it is ${fate}`;
+  return `${name} drains until ${timeOf(drainUntilMs)}, then it is ${fate}`;
 }

@@ -77,7 +77,9 @@ async function checkOne(
     return { kind: 'checked', node, ...result };
   } catch (error) {
     const { message, facts } = readFailure(error);
-    return { kind: 'failed', node, message, reason: facts.reason };
+    const { reason, remedy } = facts;
+    const told = remedy === undefined || message.includes(remedy);
+    return { kind: 'failed', node, reason, message: told ? message : `${message}; ${remedy}` };
   }
 }
 

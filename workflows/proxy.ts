@@ -21,10 +21,11 @@ import {
 import { createLife, StepFailed, type Life } from './life.ts';
 import { carryOut, leftBehind } from './moves.ts';
 import { moveKey, nextMove, type Move } from './nextMove.ts';
-import { describe, sentenceOf, timeOf } from './conditions.ts';
+import { describe, sentenceOf } from './conditions.ts';
 import { isOverruled } from './overruled.ts';
 import { addEvent, initialState, type ProxyState, type Trouble } from './state.ts';
 import { messageOf, phaseOf } from './status.ts';
+import { timeOf } from './times.ts';
 import { nextTrouble } from './trouble.ts';
 import { shownTrouble } from './view.ts';
 

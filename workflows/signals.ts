@@ -6,7 +6,7 @@ import {
   requestForceDelete,
   requestRetry,
   takeHealth,
-  wake,
+  takeProviderChange,
 } from './accept.ts';
 import type { OrphanSignal } from './contract/collection.ts';
 import {
@@ -54,11 +54,7 @@ export function applySignals(state: ProxyState): void {
   setHandler(
     providerChangedSignal,
     () => {
-      wake(state);
-      if (state.repairTrouble) state.lookWanted = true;
-      if (state.trouble?.scope === 'provider') state.trouble.nextAtMs = 0;
-      // It may be in the config now.
-      if (state.desired?.providerProblem) state.refreshWanted = true;
+      takeProviderChange(state);
     },
     { description: 'what waits for the provider is tried now; sent by a worker' },
   );

@@ -58,7 +58,7 @@ export interface Removal {
   vm: VmRecord;
   /** `retain`: it stays, and its mark has to say so. */
   purpose: 'deletion' | 'replacement' | 'incomplete' | 'leftover' | 'orphan' | 'retain';
-  /** Not before this (epoch ms): clients that still use the VM finish meanwhile. */
+  /** Not before this (epoch ms): clients that still use the VM finish meanwhile. `null`: no drain, or it is over. */
   drainUntilMs: number | null;
   /** Nodes whose seed is proven gone. */
   seedGoneFrom: string[];

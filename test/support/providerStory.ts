@@ -51,7 +51,8 @@ export class FakeCluster {
     return {
       checkNode: async ({ node }) => {
         this.checks.push(node);
-        if (!this.known) throw failure({ reason: 'ProviderUnknown', scope: 'provider' });
+        const remedy = 'start a worker that has it';
+        if (!this.known) throw failure({ reason: 'ProviderUnknown', scope: 'provider', remedy });
         if (this.hung.has(node)) await waitHere(Promise.withResolvers<void>().promise);
         if (this.together > 1) await this.#meet();
         const { settings } = this;

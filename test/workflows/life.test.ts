@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FakeWorld } from '../support/fakeWorld.ts';
+import { ready } from '../support/storyParts.ts';
 import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';
 
 describe('the life of a Proxy', () => {
@@ -165,6 +166,22 @@ describe('the life of a Proxy', () => {
       assert.equal((await state()).serving?.vmid, 100000);
     });
     assert.equal(world.vms.size, 1);
+  });
+
+  it('says until when a VM drains, and once that is over that it is being removed', async () => {
+    const world = new FakeWorld();
+    await tellStory(world, async (story) => {
+      await ready(story);
+      await story.deleted();
+      assert.equal((await story.handle.result()).outcome, 'Deleted');
+    });
+    const told = world.statuses.map(({ message }) => message).filter((message) => message !== '');
+    const [drains, ...later] = told.slice(told.findIndex((message) => message.includes('drains')));
+    assert.match(
+      drains ?? '',
+      /^VM 100000 on pv1-1 drains until [-\d]+T[:\d]{8}Z, then it is stopped and destroyed$/,
+    );
+    assert.ok(later.includes('VM 100000 on pv1-1 is being stopped and destroyed'), told.join('\n'));
   });
 
   it('leaves a VM that was ever Ready when the deletion policy is Retain', async () => {

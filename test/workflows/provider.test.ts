@@ -112,6 +112,7 @@ describe('a provider that nobody serves', () => {
         cluster.known = false;
         await untilShown('a ProviderNotServed');
         const [target] = cluster.published.at(-1) ?? [];
+        assert.match(target?.message ?? '', /ProviderUnknown; start a worker that has it$/);
         assert.deepEqual(target?.details, { pveVersion: '9.2.11' });
         assert.equal(target?.checkedAt, '2026-11-29T12:00:00Z');
         cluster.known = true;

@@ -10,6 +10,12 @@ const refused: PlannedFailure = {
   facts: { reason: 'Unreachable', scope: 'provider', remedy: 'check pveproxy on the node' },
 };
 
+/** Why nothing goes on. */
+function stalledFor(world: FakeWorld): string | undefined {
+  const found = world.status?.conditions.find(({ type }) => type === 'Stalled');
+  return found?.status === 'True' ? found.reason : undefined;
+}
+
 describe('failures of a step', () => {
   useWorkflowServer();
 
@@ -182,6 +188,37 @@ describe('failures of a step', () => {
       await until(() => world.status?.phase === 'Failed', 'Failed');
       await handle.signal('providerChanged');
       await until(() => world.status?.ip === '192.0.2.10', 'an address');
+    });
+  });
+
+  it('tries a placement that the config lacked again when the provider changed, also for a replacement', async () => {
+    const world = new FakeWorld();
+    world.fail('resolvePlacement', badImage);
+    await tellStory(world, async ({ until, handle, changed, health }) => {
+      await until(() => world.status?.phase === 'Failed', 'Failed');
+      await handle.signal('providerChanged');
+      await until(() => world.status?.ip === '192.0.2.10', 'an address');
+      await health(true);
+      await until(() => world.status?.phase === 'Ready', 'Ready');
+      world.fail('resolvePlacement', badImage);
+      await changed({ specHash: 'bbbb' });
+      await until(() => stalledFor(world) === 'ReplacementFailed', 'the replacement refused');
+      await handle.signal('providerChanged');
+      await until(() => world.status?.replacement?.ip === '192.0.2.11', 'the new VM');
+    });
+  });
+
+  it('leaves a VM of another installation alone, whatever the provider says', async () => {
+    const world = new FakeWorld();
+    const message = 'VM 100000 on pv1-1 belongs to another installation';
+    const facts = { reason: 'InstallationMismatch', scope: 'proxy' } as const;
+    world.fail('allocateVmid', { type: 'Permanent', message, facts });
+    await tellStory(world, async ({ until, handle, settled }) => {
+      await until(() => world.status?.phase === 'Failed', 'Failed');
+      await handle.signal('providerChanged');
+      await settled();
+      assert.equal(world.status?.phase, 'Failed');
+      assert.equal(world.vms.size, 0);
     });
   });
 
