@@ -19,16 +19,22 @@ export interface TemporalDeskOptions {
   client: Client;
   /** All search attributes are registered; a run that used a missing one would be stuck for ever. */
   searchAttributes: boolean;
+  /** For each question, in milliseconds; absent: 10 s. */
+  deadlineMs?: number;
 }
 
 /** A call to a Temporal that is away would otherwise block for the client's own 20 s of retries. */
-const deadlineMs = 10_000;
+const callDeadlineMs = 10_000;
 /** A poller is listed for five minutes after its last poll; a poll lasts one minute. */
 const pollerFreshMs = 90_000;
 const idPrefix = proxyWorkflowId('');
 
 /** Throws what the client throws; a run that does not exist is no failure of `tellGone`. */
-export function createTemporalDesk({ client, searchAttributes }: TemporalDeskOptions): Desk {
+export function createTemporalDesk({
+  client,
+  searchAttributes,
+  deadlineMs = callDeadlineMs,
+}: TemporalDeskOptions): Desk {
   const { connection, options } = client;
   const { namespace } = options;
 
@@ -79,9 +85,12 @@ export function createTemporalDesk({ client, searchAttributes }: TemporalDeskOpt
     async running() {
       const query = `WorkflowType = '${proxyWorkflowType}' AND ExecutionStatus = 'Running'`;
       const uids = new Set<string>();
-      for await (const { workflowId } of client.workflow.list({ query })) {
-        if (workflowId.startsWith(idPrefix)) uids.add(workflowId.slice(idPrefix.length));
-      }
+      // One deadline for all its pages: a list that never ends would end all resyncs.
+      await within(async () => {
+        for await (const { workflowId } of client.workflow.list({ query })) {
+          if (workflowId.startsWith(idPrefix)) uids.add(workflowId.slice(idPrefix.length));
+        }
+      });
       return uids;
     },
 

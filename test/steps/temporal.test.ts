@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Client } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { createTemporalDesk } from '../../controller/temporalDesk.ts';
 import { findTool } from '../../deploy/dev/tools.ts';
+import { grpcCodeOf } from '../../worker/runtime/grpc.ts';
 import { registerSearchAttributes } from '../../worker/runtime/searchAttributes.ts';
 import { connectClient } from '../../worker/runtime/temporal.ts';
 import { proxyWorkflowId } from '../../workflows/contract/messages.ts';
 import { eventually } from '../support/eventually.ts';
 import { recordingLog } from '../support/recordingLog.ts';
+import { startRelay } from '../support/relay.ts';
+
+/** The gRPC status of a call that ran out of its time. */
+const deadlineExceeded = 4;
 
 describe('what the controller asks of a real Temporal', () => {
   const { log, lines } = recordingLog();
@@ -92,6 +97,22 @@ describe('what the controller asks of a real Temporal', () => {
     const desk = createTemporalDesk({ client: env.client, searchAttributes: false });
     await desk.ensure(identity('u4'));
     await eventually(async () => assert.ok((await desk.running()).has('u4')));
+  });
+
+  it('gives up a list of runs that hangs', { timeout: 30_000 }, async () => {
+    const [host = '', port] = env.address.split(':');
+    const relay = await startRelay({ host, port: Number(port) });
+    const connection = await Connection.connect({ address: `127.0.0.1:${relay.port}` });
+    try {
+      const client = new Client({ connection, namespace: env.namespace ?? 'default' });
+      const desk = createTemporalDesk({ client, searchAttributes: false, deadlineMs: 2_000 });
+      assert.ok((await desk.running()).size > 0);
+      relay.hold();
+      await assert.rejects(desk.running(), (error) => grpcCodeOf(error) === deadlineExceeded);
+    } finally {
+      await connection.close();
+      await relay.stop();
+    }
   });
 
   it('knows Temporal without workers from Temporal away', async () => {

@@ -6,6 +6,8 @@ export interface Relay {
   port: number;
   /** Refuses new connections and cuts those there are. */
   stop(): Promise<void>;
+  /** Nothing comes back any more on the connections there are; they stay open. */
+  hold(): void;
 }
 
 export interface RelayOptions {
@@ -21,6 +23,7 @@ export async function startRelay(
   { port = 0, onAnswer }: RelayOptions = {},
 ): Promise<Relay> {
   const sockets = new Set<Socket>();
+  const answering = new Set<Socket>();
   const server = createServer((near) => {
     const far = connect(target);
     for (const socket of [near, far]) {
@@ -33,6 +36,8 @@ export async function startRelay(
     }
     if (onAnswer) far.on('data', onAnswer);
     near.pipe(far).pipe(near);
+    answering.add(far);
+    far.on('close', () => answering.delete(far));
   });
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
@@ -40,6 +45,9 @@ export async function startRelay(
   if (address === null || typeof address === 'string') throw new Error('the relay has no port');
   return {
     port: address.port,
+    hold: () => {
+      for (const far of answering) far.unpipe().resume();
+    },
     stop: async () => {
       const closed = once(server, 'close');
       server.close();
