@@ -5,6 +5,7 @@ import type { DesiredProxy } from '../workflows/contract/proxy.ts';
 import type {
   ClaimProxyInput,
   ClaimProxyResult,
+  RecordedReplacement,
   RecordedStatus,
 } from '../workflows/contract/steps.ts';
 import type { Step, StepDeps } from './deps.ts';
@@ -135,7 +136,15 @@ function recordedIn({ spec, status }: Proxy): RecordedStatus {
     everReady: status.everReady,
     handled: { retry: status.handled.retry, forceDelete: status.handled.forceDelete },
     leftovers: status.leftovers,
+    replacement: replacementIn(status),
   };
+}
+
+/** A status that does not say on which provider it is, is not enough to find it again. */
+function replacementIn({ replacement }: Proxy['status']): RecordedReplacement | null {
+  if (replacement === null || replacement.provider === null) return null;
+  const { provider, vmid, node, vmName } = replacement;
+  return { provider, vmid, node, vmName, specHash: replacement.specHash };
 }
 
 function isDeleting({ metadata }: Proxy): boolean {

@@ -17,6 +17,7 @@ const leftover = z.object({
 });
 
 const replacement = z.object({
+  provider: text('Provider the new VM is on.'),
   vmid: z.int().describe('VMID of the new VM.'),
   node: z.string().describe('Node of the new VM.'),
   vmName: z.string().describe('Name of the new VM.'),

@@ -5,7 +5,7 @@ import type { HealthSignal } from './contract/messages.ts';
 import type { ClaimProxyResult } from './contract/steps.ts';
 import type { DesiredProxy } from './contract/proxy.ts';
 import { addEvent, applyHealth, healthOf, troublesOf, type ProxyState } from './state.ts';
-import { rememberedVm } from './vmRecord.ts';
+import { rememberedReplacement, rememberedVm } from './vmRecord.ts';
 
 type Claimed = Extract<ClaimProxyResult, { found: true }>;
 
@@ -207,8 +207,11 @@ function restore(state: ProxyState, { recorded, firstClaim, desired }: Claimed):
   if (vm) state.cloneEverSent = true;
   if (vm?.ip) state.lookWanted = true;
   // Only what had an address can have served. Anything else was being made: the line looks at it afresh.
-  if (vm?.ip && recorded.everReady) state.serving = vm;
-  else if (vm) state.next = { ...vm, everReady: false, ip: null };
+  if (vm?.ip && recorded.everReady) {
+    state.serving = vm;
+    // Forgotten, it would stay beside the Proxy once the spec wants another one: it is no orphan.
+    state.next = rememberedReplacement(recorded);
+  } else if (vm) state.next = { ...vm, everReady: false, ip: null };
   restoreHealth(state, recorded.ip, desired.port, recorded.healthy);
 }
 

@@ -46,8 +46,8 @@ export function statusOf(state: ProxyState): ProxyStatus {
 function replacementOf(state: ProxyState): Replacement | null {
   const { serving, next } = state;
   if (!serving || !next) return null;
-  const { vmid, node, name, ip, specHash } = next;
-  return { vmid, node, vmName: name, ip, specHash };
+  const { provider, vmid, node, name, ip, specHash } = next;
+  return { provider, vmid, node, vmName: name, ip, specHash };
 }
 
 /** One sentence: what stands in the way and how it is mended, else what is going on. */

@@ -58,6 +58,13 @@ export function rememberedVm(recorded: RecordedStatus): VmRecord | null {
   return { ...pastVm(provider, vmid, vmName, node, specHash), everReady, ip };
 }
 
+/** The VM that was being made beside the one that serves, or null: everything about it is looked at afresh. */
+export function rememberedReplacement({ replacement }: RecordedStatus): VmRecord | null {
+  if (!replacement) return null;
+  const { provider, vmid, vmName, node, specHash } = replacement;
+  return pastVm(provider, vmid, vmName, node, specHash);
+}
+
 function pastVm(
   provider: string,
   vmid: number,

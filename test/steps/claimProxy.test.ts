@@ -99,6 +99,19 @@ describe('the steps that talk to Kubernetes only', () => {
     assert.equal(recorded.provider, 'home');
   });
 
+  it('claimProxy reports the VM that was being made beside the one that serves, if it says where it is', async () => {
+    const known = { vmid: 100124, node: 'pv1-1', vmName: 'proxy-p1-b', specHash: 'b' };
+    const status = { phase: 'Ready', vmid: 100123, everReady: true };
+    put(spec);
+    server.setStatus('p1', {
+      ...status,
+      replacement: { ...known, provider: 'home', ip: '192.0.2.9' },
+    });
+    assert.deepEqual((await claimed(spec)).recorded.replacement, { ...known, provider: 'home' });
+    server.setStatus('p1', { ...status, replacement: known });
+    assert.equal((await claimed(spec)).recorded.replacement, null);
+  });
+
   it('claimProxy reports what is wanted, absent placement as null', async () => {
     const { desired } = await claimed(spec, {
       annotations: { [retryAnnotation]: 'r1', [forceDeleteAnnotation]: 'f1' },

@@ -90,7 +90,14 @@ test('a status as the workflow publishes it comes back unchanged', () => {
     handled: { retry: 'today', forceDelete: null },
     everReady: true,
     leftovers: [{ provider: 'p', vmid: 1, node: 'n', upid: 'UPID:n:1', reason: 'qm unlock 1' }],
-    replacement: { vmid: 100_124, node: 'pv1-2', vmName: 'proxy-b', ip: null, specHash: 'bb' },
+    replacement: {
+      provider: 'p',
+      vmid: 100_124,
+      node: 'pv1-2',
+      vmName: 'proxy-b',
+      ip: null,
+      specHash: 'bb',
+    },
     timings: { cloneTemplate: 12.5 },
     conditions: [{ type: 'Ready', status: 'False', reason: 'AgentSilent', message: 'no address' }],
   };

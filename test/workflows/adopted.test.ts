@@ -64,6 +64,62 @@ describe('a VM of a run that was lost', () => {
   });
 });
 
+describe('a VM that was being made beside the one that serves, by a run that was lost', () => {
+  useWorkflowServer();
+
+  /** VM 100006 of spec `aaaa` serves, and the status knows VM 100007 of `bbbb`. */
+  function replacing(specHash: string): FakeWorld {
+    const nameOf = (spec: string): string => `proxy-p1-abcdef-11111111-${spec}`;
+    const name = nameOf('bbbb');
+    const world = worldWith({ name, specHash: 'bbbb', power: 'running', configured: true });
+    const ip = '192.0.2.76';
+    const serving = { vmid: 100_006, name: nameOf('aaaa'), specHash: 'aaaa', ip };
+    world.vms.set(serving.vmid, { ...serving, power: 'running', configured: true });
+    const place = { node: 'pv1-1', provider: 'pve' };
+    world.recorded = {
+      ...world.recorded,
+      ...place,
+      vmid: serving.vmid,
+      vmName: serving.name,
+      specHash: 'aaaa',
+      ip,
+      healthy: true,
+      everReady: true,
+      replacement: { ...place, vmid: 100_007, vmName: name, specHash: 'bbbb' },
+    };
+    world.desired = world.desired && { ...world.desired, specHash, drainSeconds: 0 };
+    return world;
+  }
+
+  it('is removed when the spec went back', async () => {
+    const world = replacing('aaaa');
+    await tellStory(world, async ({ until }) => {
+      await until(() => world.vms.size === 1, 'one VM');
+      assert.deepEqual([...world.vms.keys()], [100_006]);
+      await until(() => world.status?.phase === 'Ready', 'Ready');
+    });
+  });
+
+  it('is removed when a third spec is wanted, for which another one is made', async () => {
+    const world = replacing('cccc');
+    await tellStory(world, async ({ until }) => {
+      await until(() => world.vms.size === 2 && !world.vms.has(100_007), 'the other one');
+      await until(() => world.status?.replacement?.specHash === 'cccc', 'shown');
+      assert.equal(world.status?.vmid, 100_006);
+    });
+  });
+
+  it('takes over when it is still wanted', async () => {
+    const world = replacing('bbbb');
+    await tellStory(world, async ({ until, health }) => {
+      await until(() => world.status?.replacement?.ip === '192.0.2.77', 'its address');
+      await health(true, '192.0.2.77');
+      await until(() => world.vms.size === 1, 'the old one gone');
+    });
+    assert.deepEqual([...world.vms.keys()], [100_007]);
+  });
+});
+
 describe('a clone that boots before its seed is attached', () => {
   useWorkflowServer();
 

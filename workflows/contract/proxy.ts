@@ -145,6 +145,7 @@ export interface Condition {
 
 /** The VM being made while another one serves. */
 export interface Replacement {
+  provider: string;
   vmid: number;
   node: string;
   vmName: string;

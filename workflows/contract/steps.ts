@@ -8,6 +8,7 @@ import type {
   ProxyEvent,
   ProxyRef,
   ProxyStatus,
+  Replacement,
 } from './proxy.ts';
 import type { Placement } from './proxy.ts';
 
@@ -56,6 +57,9 @@ export interface AwaitedLocks {
   awaitedLocks?: AwaitedLock[];
 }
 
+/** The VM that the status says was being made beside the one that serves; its address is asked anew. */
+export type RecordedReplacement = Omit<Replacement, 'ip'>;
+
 export interface ClaimProxyInput {
   ref: ProxyRef;
 }
@@ -71,6 +75,8 @@ export interface RecordedStatus {
   everReady: boolean;
   handled: Handled;
   leftovers: Leftover[];
+  /** Absent in results of runs that began before it was read. */
+  replacement?: RecordedReplacement | null;
 }
 export type ClaimProxyResult =
   | { found: false }

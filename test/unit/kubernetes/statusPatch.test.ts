@@ -46,7 +46,14 @@ describe('statusPatch', () => {
       aStatus({
         ip: '10.0.0.7',
         timings: { cloneTemplate: 4, startVm: 1 },
-        replacement: { vmid: 1, node: 'a', vmName: 'n', ip: '10.0.0.8', specHash: 'h' },
+        replacement: {
+          provider: 'pve',
+          vmid: 1,
+          node: 'a',
+          vmName: 'n',
+          ip: '10.0.0.8',
+          specHash: 'h',
+        },
       }),
     );
     assert.deepEqual(statusPatch(before, aStatus({ timings: { startVm: 2 } }), now), {
