@@ -6,12 +6,17 @@ import { isIP } from 'node:net';
 import { join } from 'node:path';
 import * as x509 from '@peculiar/x509';
 
+/** A server's identity and the CA it is from. */
 export interface Certificates {
   /** PEM texts for `startSimulator({ tls })`. */
   key: string;
   cert: string;
-  /** PEM of the CA, what a client trusts (`pve-root-ca.pem`), and the file it stands in. */
+  /** PEM of the CA, what a client trusts (`pve-root-ca.pem`). */
   ca: string;
+}
+
+/** The same, in files. */
+export interface CertificateFiles extends Certificates {
   caFile: string;
 }
 
@@ -84,11 +89,19 @@ export async function newCa(name: string, days: number): Promise<Ca> {
   };
 }
 
+const here = ['127.0.0.1', 'localhost'] as const;
+
+/** Makes a CA and a server certificate for this machine in memory: nothing stays of it, however the process ends. */
+export async function certificatesInMemory(): Promise<Certificates> {
+  const ca = await newCa('Simulated PVE CA', 3650);
+  return { ...(await ca.issue(here)), ca: ca.pem };
+}
+
 /** Makes a CA and a server certificate for `hosts` in `dir`, or reads the ones already there. */
 export async function makeCertificates(
   dir: string,
-  hosts: readonly string[] = ['127.0.0.1', 'localhost'],
-): Promise<Certificates> {
+  hosts: readonly string[] = here,
+): Promise<CertificateFiles> {
   const file = (name: string): string => join(dir, name);
   if (!existsSync(file('server.pem'))) {
     mkdirSync(dir, { recursive: true });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { makeCertificates } from './certificates.ts';
+import { before, describe, it, test } from 'node:test';
+import { certificatesInMemory } from './certificates.ts';
 import { runConformance } from './conformance/run.ts';
 import type { Verdict } from './conformance/replay.ts';
 
@@ -17,15 +17,11 @@ const known = readFileSync(new URL('conformance/differing.txt', import.meta.url)
 
 describe('conformance with testdata/pve/9.2', () => {
   let verdicts: Verdict[] = [];
-  const directory = mkdtempSync(join(tmpdir(), 'conformance-'));
   before(async () => {
     verdicts = await runConformance(
       join(checkout, 'testdata/pve/9.2'),
-      await makeCertificates(directory),
+      await certificatesInMemory(),
     );
-  });
-  after(() => {
-    rmSync(directory, { recursive: true, force: true });
   });
 
   it(`reproduces at least ${FLOOR} exchanges`, () => {
@@ -49,4 +45,14 @@ describe('conformance with testdata/pve/9.2', () => {
       .map(({ name }) => name);
     assert.deepEqual(solved, []);
   });
+});
+
+test('npm run conformance writes no key to a disk, so one that is interrupted leaves none', () => {
+  const program = join(checkout, 'test/simulator/conformance/main.ts');
+  const withoutCaptures = join(checkout, 'test/simulator/conformance');
+  const { stderr } = spawnSync(process.execPath, [program, withoutCaptures], {
+    env: { ...process.env, TMPDIR: '/nowhere' },
+    encoding: 'utf8',
+  });
+  assert.match(stderr, /^There is no capture in /);
 });

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import tls from 'node:tls';
-import { makeCertificates, type Certificates } from './certificates.ts';
+import { certificatesInMemory, type Certificates } from './certificates.ts';
 import { parseAnswer, SECRET, type Answer } from './conformance/wire.ts';
 import { eventually } from '../support/eventually.ts';
 import { startSimulator, type Simulator } from './simulator.ts';
@@ -133,17 +130,15 @@ describe('a worker of pveproxy', () => {
 });
 
 describe('a connection to pveproxy', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'simulator-'));
   let certificates: Certificates;
   let simulator: Simulator;
   before(async () => {
-    certificates = await makeCertificates(directory);
+    certificates = await certificatesInMemory();
     const options = { fixture: FIXTURE, tls: certificates, timeScale: 0.01, idleMs: 1000 };
     simulator = await startSimulator(options);
   });
   after(async () => {
     await simulator.close();
-    rmSync(directory, { recursive: true, force: true });
   });
 
   interface Client {

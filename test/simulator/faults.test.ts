@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { makeCertificates, type Certificates } from './certificates.ts';
+import { certificatesInMemory, type Certificates } from './certificates.ts';
 import { encodeRequest, sendBytes, type Reaction } from './conformance/wire.ts';
 import { eventually } from '../support/eventually.ts';
 import { startSimulator, type Simulator } from './simulator.ts';
@@ -11,12 +8,11 @@ import { startSimulator, type Simulator } from './simulator.ts';
 const FIXTURE = new URL('fixtures/local.yaml', import.meta.url).pathname;
 
 describe('faults', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'simulator-'));
   let tls: Certificates;
   let simulator: Simulator;
 
   before(async () => {
-    tls = await makeCertificates(directory);
+    tls = await certificatesInMemory();
     simulator = await startSimulator({ fixture: FIXTURE, tls, timeScale: 0.005 });
   });
   beforeEach(() => {
@@ -24,7 +20,6 @@ describe('faults', () => {
   });
   after(async () => {
     await simulator.close();
-    rmSync(directory, { recursive: true, force: true });
   });
 
   async function ask(

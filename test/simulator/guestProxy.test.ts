@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { makeCertificates } from './certificates.ts';
+import { certificatesInMemory } from './certificates.ts';
 import { buildTestSeed } from './buildTestSeed.ts';
 import { eventually } from '../support/eventually.ts';
 import { startSimulator, type Simulator } from './simulator.ts';
@@ -15,13 +12,12 @@ const FIXTURE = new URL('fixtures/local.yaml', import.meta.url).pathname;
 const MAC = 'BC:24:11:00:00:01';
 
 describe('a booted guest', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'simulator-'));
   let simulator: Simulator;
   let page: http.Server;
   let pagePort = 0;
 
   before(async () => {
-    const tls = await makeCertificates(directory);
+    const tls = await certificatesInMemory();
     simulator = await startSimulator({
       fixture: FIXTURE,
       tls,
@@ -42,7 +38,6 @@ describe('a booted guest', () => {
     await new Promise((resolve) => {
       page.close(resolve);
     });
-    rmSync(directory, { recursive: true, force: true });
   });
 
   /** Boots a VM whose CD-ROM holds `image`; resolves when its agent is up. */

@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { makeCertificates } from './certificates.ts';
+import { certificatesInMemory } from './certificates.ts';
 import type { CapturedRequest } from './conformance/captures.ts';
 import { openLab, type Lab } from './conformance/lab.ts';
 import { encodeRequest, SECRET, type Reaction } from './conformance/wire.ts';
@@ -60,19 +57,14 @@ export async function withLab(
     lab?: Pick<SimulatorOptions, 'workerCacheSeconds' | 'requestsPerWorker'>;
   } = {},
 ): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'simulator-'));
+  const base = loadFixture(FIXTURE);
+  const { times, ...rest } = options.fixture ?? {};
+  const fixture = { ...base, ...rest, times: { ...base.times, ...times } };
+  const lab = await openLab(fixture, START, await certificatesInMemory(), options.lab);
   try {
-    const base = loadFixture(FIXTURE);
-    const { times, ...rest } = options.fixture ?? {};
-    const fixture = { ...base, ...rest, times: { ...base.times, ...times } };
-    const lab = await openLab(fixture, START, await makeCertificates(directory), options.lab);
-    try {
-      await body(extend(lab));
-    } finally {
-      await lab.close();
-    }
+    await body(extend(lab));
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    await lab.close();
   }
 }
 

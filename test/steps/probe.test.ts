@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { probe } from '../../activities/probe/probe.ts';
 import type { ProbeRequest } from '../../activities/probe/probe.ts';
-import { makeCertificates, newCa } from '../simulator/certificates.ts';
+import { certificatesInMemory, newCa } from '../simulator/certificates.ts';
 import { TestPage, TestProxy } from '../support/testProxy.ts';
 
 const never = new AbortController().signal;
@@ -131,14 +128,13 @@ describe('a probe', () => {
   });
 
   describe('of an https URL', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'probe-'));
     const trusted = getCACertificates();
     let secure: ReturnType<typeof createTlsServer>;
     let ca: string;
     let url: string;
 
     before(async () => {
-      const made = await makeCertificates(folder);
+      const made = await certificatesInMemory();
       ca = made.ca;
       secure = createTlsServer(made, (_request, response) => {
         response.writeHead(204).end();
@@ -153,7 +149,6 @@ describe('a probe', () => {
       setDefaultCACertificates(trusted);
       secure.closeAllConnections();
       await new Promise((resolve) => secure.close(resolve));
-      rmSync(folder, { recursive: true });
     });
 
     it('tunnels, and reports a certificate that nobody vouches for', async () => {

@@ -1,8 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Command } from 'commander';
-import { makeCertificates } from '../certificates.ts';
+import { certificatesInMemory } from '../certificates.ts';
 import { runMain, StartError } from '../program.ts';
 import { runConformance } from './run.ts';
 
@@ -21,32 +18,25 @@ async function main(): Promise<void> {
     .parse();
   const { listDiffer, only } = program.opts<Flags>();
   const [folder = ''] = program.processedArgs.map(String);
-  const directory = mkdtempSync(join(tmpdir(), 'conformance-'));
-  try {
-    const verdicts = await runConformance(folder, await makeCertificates(directory));
-    if (verdicts.length === 0) throw new StartError(`There is no capture in ${folder}.`);
-    const shown = verdicts.filter(({ name }) => only === undefined || name.includes(only));
-    if (shown.length === 0)
-      throw new StartError(`No capture in ${folder} has «${only}» in its name.`);
-    if (listDiffer || only !== undefined) {
-      for (const verdict of shown) {
-        if (verdict.verdict !== 'differ') continue;
-        process.stdout.write(`${verdict.name}\n`);
-        for (const line of verdict.differences.slice(0, 8)) process.stdout.write(`    ${line}\n`);
-      }
+  const verdicts = await runConformance(folder, await certificatesInMemory());
+  if (verdicts.length === 0) throw new StartError(`There is no capture in ${folder}.`);
+  const shown = verdicts.filter(({ name }) => only === undefined || name.includes(only));
+  if (shown.length === 0)
+    throw new StartError(`No capture in ${folder} has «${only}» in its name.`);
+  if (listDiffer || only !== undefined) {
+    for (const verdict of shown) {
+      if (verdict.verdict !== 'differ') continue;
+      process.stdout.write(`${verdict.name}\n`);
+      for (const line of verdict.differences.slice(0, 8)) process.stdout.write(`    ${line}\n`);
     }
-    const exempt = verdicts.filter((verdict) => verdict.verdict === 'exempt');
-    for (const verdict of exempt)
-      process.stdout.write(`exempt ${verdict.name}: ${verdict.reason}\n`);
-    const count = (kind: string): number =>
-      verdicts.filter(({ verdict }) => verdict === kind).length;
-    process.stdout.write(
-      `${count('reproduced')} reproduced, ${count('differ')} differ, ${count('exempt')} exempt` +
-        ' (reasons listed)\n',
-    );
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
   }
+  const exempt = verdicts.filter((verdict) => verdict.verdict === 'exempt');
+  for (const verdict of exempt) process.stdout.write(`exempt ${verdict.name}: ${verdict.reason}\n`);
+  const count = (kind: string): number => verdicts.filter(({ verdict }) => verdict === kind).length;
+  process.stdout.write(
+    `${count('reproduced')} reproduced, ${count('differ')} differ, ${count('exempt')} exempt` +
+      ' (reasons listed)\n',
+  );
 }
 
 runMain(main);
