@@ -92,14 +92,15 @@ const shownStatus = z.object({
 });
 type ShownStatus = z.output<typeof shownStatus>;
 
-/** What its status says about a Proxy in the namespace `default`. */
+/** What its status says about a Proxy in the namespace `default`; empty as long as it has none. */
 export async function statusOf(
   stack: Stack,
   name: string,
   signal: AbortSignal,
 ): Promise<ShownStatus> {
   const text = await stack.kubectl.must(['get', 'px', name, '-o', 'json'], { signal });
-  return z.object({ status: shownStatus }).parse(JSON.parse(text)).status;
+  const { status } = z.object({ status: shownStatus.optional() }).parse(JSON.parse(text));
+  return status ?? shownStatus.parse({});
 }
 
 async function untilStatus(
