@@ -149,7 +149,7 @@ async function readableConfig(api: ProxmoxApi, row: VmRow): Promise<VmConfig | n
 }
 
 /**
- * Every disk of its template is there. Without a record of the clone the template of today is asked; if that is
+ * Every disk of its template is there. Without a record of the clone or our seed the template of today is asked; if that is
  * gone too, a boot disk must do: a VM that exists no longer depends on its template.
  */
 async function isComplete(
@@ -165,6 +165,8 @@ async function isComplete(
   const recorded = recordedDiskKeys[String(vmid)];
   const there = new Set(diskKeys(config.values));
   if (recorded !== undefined && recorded.length > 0) return recorded.every((key) => there.has(key));
+  // Configured, so its clone had ended well; the template may have got another disk since.
+  if (ideSeedVolid(config.values)?.endsWith(`/${plan.seedFile}`) === true) return true;
   const template = view.rows.find((row) => row.vmid === plan.templateVmid);
   const online = view.nodes.some((row) => row.node === template?.node && row.status === 'online');
   if (template === undefined || !online) return bootDisk(config.values) !== null;

@@ -98,15 +98,19 @@ async function requireUnneeded(
   volid: string,
 ): Promise<void> {
   const { vmid, node } = row;
+  let byName = row.name === vmName;
   try {
     const { values } = await api.getVmConfig(node, vmid);
-    if (values.name !== vmName && ideSeedVolid(values) !== volid) return;
+    byName = values.name === vmName;
+    if (!byName && ideSeedVolid(values) !== volid) return;
   } catch (error) {
     if (!isNotFound(error)) throw error;
     // Removed since the listing, or moved: the next look tells.
     if (row.name !== vmName) return;
   }
-  const remedy = `remove or rename VM ${vmid}, or detach the seed: qm set ${vmid} --ide2 none,media=cdrom`;
+  const remedy = byName
+    ? `remove or rename VM ${vmid}`
+    : `remove VM ${vmid}, or detach the seed: qm set ${vmid} --ide2 none,media=cdrom`;
   throw transient('DeletionBlocked', `seed ${volid} is kept: ${vmAt(row)} may need it; ${remedy}`, {
     vmid,
     node,

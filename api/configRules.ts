@@ -12,6 +12,7 @@ export function ruleProblems(value: unknown): Problem[] {
   const { providers } = file.data;
   return [
     ...duplicateNames(providers),
+    ...sharedQueues(providers),
     ...providers.flatMap((provider, index) =>
       proxmoxRules.flatMap((rule) =>
         rule(provider).map(({ path, text }) => ({
@@ -23,14 +24,18 @@ export function ruleProblems(value: unknown): Problem[] {
   ];
 }
 
+function nameOf(provider: unknown): string | undefined {
+  return z.object({ name: z.string() }).safeParse(provider).data?.name;
+}
+
 function duplicateNames(providers: readonly unknown[]): Problem[] {
   const first = new Map<string, number>();
   return providers.flatMap((provider, index): Problem[] => {
-    const { data } = z.object({ name: z.string() }).safeParse(provider);
-    if (data === undefined) return [];
-    const earlier = first.get(data.name);
+    const name = nameOf(provider);
+    if (name === undefined) return [];
+    const earlier = first.get(name);
     if (earlier === undefined) {
-      first.set(data.name, index);
+      first.set(name, index);
       return [];
     }
     return [
@@ -39,6 +44,17 @@ function duplicateNames(providers: readonly unknown[]): Problem[] {
         text: `must be unique; providers[${earlier}] has the same name`,
       },
     ];
+  });
+}
+
+/** The queue for the waits of a provider is named after it (workflows/contract/messages.ts), and must be no other one's. */
+function sharedQueues(providers: readonly unknown[]): Problem[] {
+  const names = providers.map(nameOf);
+  return names.flatMap((name, index): Problem[] => {
+    const other = names.findIndex((one) => one !== undefined && name === `${one}-wait`);
+    if (other < 0) return [];
+    const text = `must not be "${name}": that is the queue for the waits of providers[${other}]`;
+    return [{ path: ['providers', index, 'name'], text }];
   });
 }
 

@@ -18,7 +18,7 @@ export const providersConfigSchema = z.strictObject({
   providers: z.array(
     z.strictObject({
       name: providerName.describe(
-        'Name that `spec.provider` of a Proxy uses, and name of the ProviderHealth.',
+        'Name that `spec.provider` of a Proxy uses, and name of the ProviderHealth. Not that of another provider with `-wait` behind it.',
       ),
       type: z
         .literal('proxmox')

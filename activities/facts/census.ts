@@ -42,7 +42,7 @@ export async function takeCensus(
     if (orphan !== null) found.push(orphan);
   }
   const untold = await untoldFor(api, rows, found);
-  const orphans = found.map((orphan) => withTwins(orphan, found, untold));
+  const orphans = found.map((orphan) => withTwins(orphan, [...rows, ...found], untold));
   const leftovers = await settledLeftovers(deps, context, api, provider, rows, survey);
   const removable = orphans.filter(({ kept }) => kept === null).length;
   const managed = named.length - candidates.length + removable;
@@ -74,27 +74,26 @@ async function untoldFor(
   return found.some(({ kept }) => kept === null) ? readUntold(api, rows) : none;
 }
 
-/** While another VM has its name and mark, or may have them, nobody can tell which of them is ours (design §3). */
+/**
+ * While another VM has its name, or may have it, nobody can tell which of them is ours (design §3); each step of a removal
+ * says so, too. `all`: rows, and what is known by its config, whose row may tell an older name.
+ */
 function withTwins(
   orphan: OrphanVm,
-  all: readonly OrphanVm[],
+  all: readonly { vmid: number; node: string; name?: string }[],
   { named, unread }: UntoldVms,
 ): OrphanVm {
   if (orphan.kept !== null) return orphan;
   const young = named.get(orphan.name);
-  const twins = [
-    ...all.filter(({ name }) => name === orphan.name),
-    ...(young === undefined ? [] : [young]),
-  ].filter(({ vmid }) => vmid !== orphan.vmid);
-  const others = twins.map(vmAt).join(', ');
+  const twins = [...all, ...(young === undefined ? [] : [{ ...young, name: orphan.name }])].filter(
+    ({ vmid, name }) => vmid !== orphan.vmid && name === orphan.name,
+  );
+  const others = [...new Set(twins.map(vmAt))].join(', ');
   if (others !== '') {
-    return {
-      ...orphan,
-      kept: `${others} has the same name and mark; remove or rename all but one`,
-    };
+    return { ...orphan, kept: `${others} has the same name; remove or rename all but one` };
   }
   if (unread === null) return orphan;
-  const kept = `${vmAt(unread)} cannot be read, and may have the same name and mark; bring node ${unread.node} back`;
+  const kept = `${vmAt(unread)} cannot be read, and may have the same name; is node ${unread.node} there?`;
   return { ...orphan, kept };
 }
 

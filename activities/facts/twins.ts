@@ -3,7 +3,7 @@
  * (design §3). A row tells no name while its VM is young, and none any more when its node has been silent for five
  * minutes (pve/cluster.md 20), so what a row does not tell is read from the config.
  */
-import { isNotFound, isOutOfReach } from '../providerError.ts';
+import { isNotFound, ProviderError } from '../providerError.ts';
 import type { ProxmoxApi, VmRow } from '../proxmox/api.ts';
 
 /** What the rows without a name turned out to be. */
@@ -14,7 +14,7 @@ export interface UntoldVms {
   unread: VmRow | null;
 }
 
-/** Reads the VMs whose row tells no name, up to the first one whose node does not answer. */
+/** Reads the VMs whose row tells no name, up to the first one that cannot be read, its node being silent, say. */
 export async function readUntold(api: ProxmoxApi, rows: readonly VmRow[]): Promise<UntoldVms> {
   const named = new Map<string, VmRow>();
   for (const row of rows.filter(isUntold)) {
@@ -22,8 +22,8 @@ export async function readUntold(api: ProxmoxApi, rows: readonly VmRow[]): Promi
       const { values } = await api.getVmConfig(row.node, row.vmid);
       if (values.name !== undefined) named.set(values.name, row);
     } catch (error) {
-      if (isOutOfReach(error)) return { named, unread: row };
-      if (!isNotFound(error)) throw error;
+      if (!(error instanceof ProviderError)) throw error;
+      if (!isNotFound(error)) return { named, unread: row };
     }
   }
   return { named, unread: null };

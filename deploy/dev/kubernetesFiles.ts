@@ -1,6 +1,6 @@
 /** What the local Kubernetes is set up with before it starts: who its users are, and how they log in. */
 import { generateKeyPairSync } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { newCa, type Ca, type Identity } from '../../test/simulator/certificates.ts';
@@ -98,4 +98,6 @@ function kubeconfigText(
 
 function writeSecret(file: string, text: string): void {
   writeFileSync(file, text, { mode: 0o600 });
+  // The mode above is for files that are made.
+  chmodSync(file, 0o600);
 }

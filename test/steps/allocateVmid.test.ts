@@ -92,6 +92,20 @@ describe('allocateVmid', () => {
       assert.equal(found.kind, 'incomplete');
     }));
 
+  it('takes a VM with our seed for complete, although its template has another disk by now', () =>
+    withSteps(async (rig) => {
+      const ide2 = `${rig.plan.isoStorage}:iso/${rig.plan.seedFile},media=cdrom`;
+      rig.place({ vmid: 300, config: { ide2 } });
+      const template = rig.simulator.cluster.vms.get(rig.plan.templateVmid);
+      template?.config.set('scsi1', 'local:9000/base-9000-disk-9.qcow2,size=1G');
+      const recorded = {
+        recordedVmids: [rig.vmid],
+        recordedDiskKeys: { [String(rig.vmid)]: ['scsi0'] },
+      };
+      const found = await rig.run(allocateVmid, looking(rig, recorded));
+      assert.deepEqual([found.kind, 'vmid' in found && found.vmid], ['ours', 300]);
+    }));
+
   it('follows the clone of a recorded VMID', () =>
     withSteps(async (rig) => {
       const upid = await startClone(rig);

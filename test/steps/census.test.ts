@@ -83,10 +83,22 @@ describe('listManagedVms without a Proxy', () => {
       assert.deepEqual(
         orphans.map(({ vmid, kept }) => [vmid, kept]),
         [
-          [300, 'VM 301 on pve2 has the same name and mark; remove or rename all but one'],
-          [301, 'VM 300 on pve1 has the same name and mark; remove or rename all but one'],
+          [300, 'VM 301 on pve2 has the same name; remove or rename all but one'],
+          [301, 'VM 300 on pve1 has the same name; remove or rename all but one'],
           [302, null],
         ],
+      );
+    }));
+
+  it('keeps an orphan beside a VM that has its name only: no step would remove it', () =>
+    withSteps(async (rig) => {
+      placeOrphan(rig);
+      const unmarked = { name: nameOf(lostUid), description: 'made by hand' };
+      rig.place({ vmid: 301, node: 'pve2', config: unmarked });
+      const { orphans } = await census(rig);
+      assert.deepEqual(
+        orphans.map(({ vmid, kept }) => [vmid, kept]),
+        [[300, 'VM 301 on pve2 has the same name; remove or rename all but one']],
       );
     }));
 
@@ -100,9 +112,22 @@ describe('listManagedVms without a Proxy', () => {
       rig.simulator.cluster.stats.delete(301);
       assert.equal(
         (await census(rig)).orphans[0]?.kept,
-        'VM 301 on pve2 cannot be read, and may have the same name and mark; bring node pve2 back',
+        'VM 301 on pve2 cannot be read, and may have the same name; is node pve2 there?',
       );
     }));
+
+  it('keeps an orphan while the config of a VM without a name cannot be read, for whatever reason', () =>
+    withSteps(
+      async (rig) => {
+        placeOrphan(rig);
+        rig.place({ vmid: 301, node: 'pve2', config: { name: 'web-1' } });
+        rig.simulator.cluster.stats.delete(301);
+        const action = { kind: 'status', status: 500, reason: 'unable to read', when: 'before' } as const; // prettier-ignore
+        rig.simulator.faults.push({ method: 'GET', path: '/qemu/301/config$', times: 9, action });
+        assert.match((await census(rig)).orphans[0]?.kept ?? '', /^VM 301 on pve2 cannot be read/);
+      },
+      { timeScale: 1 },
+    ));
 
   it('keeps an orphan beside a VM of its name that is too young for its row to tell', () =>
     withSteps(

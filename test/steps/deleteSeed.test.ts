@@ -81,6 +81,7 @@ describe('deleteSeed', () => {
       rig.place({ vmid: 300, config: { description: null } });
       const error = expectReason(await rig.refusal(deleteSeed, seed(rig)), 'DeletionBlocked');
       assert.match(error.message, /VM 300 on pve1/);
+      assert.equal(error.facts.remedy, 'remove or rename VM 300', 'its drive is not the reason');
       assert.equal(rig.simulator.isos().length, 1);
     }));
 

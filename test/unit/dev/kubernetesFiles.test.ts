@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -58,6 +66,15 @@ describe('what the local Kubernetes is set up with', () => {
       assert.equal(certificate.ca, false);
       assert.deepEqual(certificate.keyUsage, ['1.3.6.1.5.5.7.3.2']);
     }
+  });
+
+  it('lets nobody else read a file that others could read before', async () => {
+    const again = join(folder, 'again', 'kubernetes');
+    mkdirSync(again, { recursive: true });
+    const { kubeconfigs } = await writeKubernetesFiles({ folder: again, apiserverPort: 6443 });
+    chmodSync(kubeconfigs.worker, 0o644);
+    await writeKubernetesFiles({ folder: again, apiserverPort: 6443 });
+    assert.equal(statSync(kubeconfigs.worker).mode & 0o777, 0o600);
   });
 
   it('makes a CA of its own for every stack', async () => {
