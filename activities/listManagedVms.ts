@@ -17,7 +17,9 @@ import type {
 
 /**
  * Complete or an error: throws Transient `ListingIncomplete` without the rights, `Unreachable` when a VM that may be
- * the Proxy's is on a silent node, `WaitingForLock` while one of its candidate VMIDs is being cloned to.
+ * the Proxy's is on a silent node, `WaitingForLock` while one of its candidate VMIDs is being cloned to. A VM that the
+ * run recorded is read wherever it is: its row loses its name when its node is silent for long (pve/cluster.md 20), and a
+ * backup of it that was restored elsewhere would be taken for it.
  * Without a `ref` as facts/census.ts.
  */
 export const listManagedVms: Step<ListManagedVmsInput, ListManagedVmsResult> = async (
@@ -25,7 +27,7 @@ export const listManagedVms: Step<ListManagedVmsInput, ListManagedVmsResult> = a
   context,
   input,
 ) => {
-  const { ref, provider } = input;
+  const { ref, provider, recorded = [] } = input;
   if (ref === null) return { vms: [], census: await takeCensus(deps, context, provider) };
   const api = deps.providers.api(provider, context.call);
   const rows = await api.listVms();
@@ -34,7 +36,7 @@ export const listManagedVms: Step<ListManagedVmsInput, ListManagedVmsResult> = a
   const listed = new Set(rows.map(({ vmid }) => vmid));
   const { probed } = probe(vmidCandidates(ref.uid, min, max), [listed]);
   const uidPrefix = ref.uid.slice(0, 8).toLowerCase();
-  const matter = rowsThatMatter(rows, { uidPrefix, recorded: [], probed, avoid: [] });
+  const matter = rowsThatMatter(rows, { uidPrefix, recorded, probed, avoid: [] });
   const found = await Promise.all(matter.map((row) => look(deps, api, row, provider, ref)));
   const vms = found.filter((vm) => vm !== null);
   const counts = { vms: rows.length, candidates: matter.length, managed: vms.length };

@@ -8,7 +8,7 @@ import { awaitTask, isTaskEnd, write } from './finished.ts';
 import { StepFailed, type Life } from './life.ts';
 import { awaitUpload } from './provision.ts';
 import { addEvent, type Removal } from './state.ts';
-import { placeOf, refOf } from './vmRecord.ts';
+import { placeOf, refOf, seedNodesOf } from './vmRecord.ts';
 
 /** VMIDs freed by this workflow that it remembers as exempt from cooling. */
 const keptFreedVmids = 8;
@@ -274,11 +274,6 @@ async function deleteSeed(life: Life, removal: Removal, node: string): Promise<s
     await awaitTask(life, placeOf(vm), 'seedDelete', vm, result.upid);
   }
   throw stillThere('deleteSeed', vm, `${vm.seedFile} is still listed on ${node}`);
-}
-
-/** Every node that ever got the seed; where nothing was uploaded, the node where the VM was. */
-function seedNodesOf(vm: VmRecord): string[] {
-  return vm.seedNodes.length > 0 ? vm.seedNodes : [vm.node];
 }
 
 function inputOf(life: Life, { vm, purpose }: Removal): StopVmInput {

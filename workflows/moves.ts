@@ -1,9 +1,9 @@
 /** How each move is carried out. What needs no step is a change of state and done at once. */
 import { condition } from '@temporalio/workflow';
 import { collect } from './collect.ts';
-import type { ProxyWorkflowResult } from './contract/messages.ts';
 import type { DesiredProxy, VmRecord } from './contract/proxy.ts';
 import { decommission } from './decommission.ts';
+import { forcedEvent } from './leftBehind.ts';
 import type { Life } from './life.ts';
 import { listForDeletion } from './listForDeletion.ts';
 import type { Move } from './nextMove.ts';
@@ -167,40 +167,4 @@ async function release(life: Life): Promise<void> {
   if (state.forced) events.push(forcedEvent(state));
   await life.step('releaseProxy', { ref, events }, { summary: 'remove the finalizer' });
   state.released = true;
-}
-
-function forcedEvent(state: ProxyState): ProxyEventOfForce {
-  const left = leftBehind(state)
-    .map(
-      ({ vmid, node, upid, seedFile }) =>
-        `VM ${vmid} on ${node}${seedFile ? `, seed ${seedFile}` : ''}${upid ? `, task ${upid}` : ''}`,
-    )
-    .join('; ');
-  const message =
-    left === '' ? 'force delete: nothing was left behind' : `force delete left behind: ${left}`;
-  return { type: 'Warning', reason: 'ForceDeleted', action: 'ForceDelete', message };
-}
-type ProxyEventOfForce = ProxyState['events'][number];
-
-/** What a forced deletion leaves for the operator: every VM this run knows and has not seen go. */
-export function leftBehind(state: ProxyState): ProxyWorkflowResult['left'] {
-  const vms = [state.serving, state.next, ...state.removals.map((removal) => removal.vm)];
-  const known = vms
-    .filter((vm) => vm !== null)
-    .map(({ provider, vmid, node, cloneUpid, seedFile }) => ({
-      provider,
-      vmid,
-      node,
-      upid: state.upid ?? cloneUpid,
-      seedFile,
-    }));
-  // A leftover never got a seed of its own: its clone did not end.
-  const given = state.leftovers.map(({ provider, vmid, node, upid }) => ({
-    provider,
-    vmid,
-    node,
-    upid: upid === '' ? null : upid,
-    seedFile: null,
-  }));
-  return [...known, ...given];
 }

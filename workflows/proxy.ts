@@ -19,7 +19,8 @@ import {
   type ProxyWorkflowResult,
 } from './contract/messages.ts';
 import { createLife, StepFailed, type Life } from './life.ts';
-import { carryOut, leftBehind } from './moves.ts';
+import { leftBehind } from './leftBehind.ts';
+import { carryOut } from './moves.ts';
 import { moveKey, nextMove, type Move } from './nextMove.ts';
 import { describe, sentenceOf } from './conditions.ts';
 import { isOverruled } from './overruled.ts';
@@ -54,8 +55,7 @@ export async function proxy(input: ProxyRun): Promise<ProxyWorkflowResult> {
   }
   await condition(() => life.resting());
   life.stop();
-  const outcome = outcomeOf(state);
-  return { outcome, left: outcome === 'Deleted' ? [] : leftBehind(state) };
+  return { outcome: outcomeOf(state), left: leftBehind(state) };
 }
 
 function outcomeOf(state: ProxyState): ProxyWorkflowResult['outcome'] {

@@ -134,3 +134,8 @@ export function placeOf(vm: VmRecord): { provider: string; requestBoundMs: numbe
 export function placeOfPlan(plan: Plan): { provider: string; requestBoundMs: number } {
   return { provider: plan.provider, requestBoundMs: plan.requestBoundMs };
 }
+
+/** Every node that ever got the seed; where nothing was uploaded, the node where the VM was. */
+export function seedNodesOf(vm: VmRecord): string[] {
+  return vm.seedNodes.length > 0 ? vm.seedNodes : [vm.node];
+}

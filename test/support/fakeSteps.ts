@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { FailureFacts } from '../../workflows/contract/errors.ts';
 import type { AllocateVmidResult, Plan } from '../../workflows/contract/steps.ts';
 import type { Steps } from '../../workflows/contract/stepTable.ts';
-import type { FakeWorld } from './fakeWorld.ts';
+import type { FakeVm, FakeWorld } from './fakeWorld.ts';
 
 /** Fake activities over a world. They behave as the real ones promise to (contract/stepTable.ts). */
 export function fakeSteps(world: FakeWorld): Steps {
@@ -117,9 +117,15 @@ export function fakeSteps(world: FakeWorld): Steps {
       for (const tell of world.onPublish) tell();
       return { found: world.desired !== null };
     },
-    listManagedVms: async () => {
+    listManagedVms: async ({ recorded = [] }) => {
       await world.enter('listManagedVms');
-      const vms = [...world.vms.values()];
+      const isSilent = ({ node = 'pv1-1' }: FakeVm): boolean => world.deadNodes.has(node);
+      const unread = [...world.vms.values()].find(
+        (vm) => isSilent(vm) && recorded.includes(vm.vmid),
+      );
+      if (unread) throw silentNode(unread);
+      // Whose node is silent has no name in the listing, and is not read unless it was recorded.
+      const vms = [...world.vms.values()].filter((vm) => !isSilent(vm));
       return {
         vms: vms.map(({ vmid, name, specHash }) => ({ vmid, node: 'pv1-1', name, specHash })),
         census: null,
@@ -177,16 +183,7 @@ function lookAt(
   const vm = world.vmNamed(vmName, avoid);
   if (!vm) return { kind: 'gone', vmid: vmidMin };
   const node = vm.node ?? 'pv1-1';
-  if (world.deadNodes.has(node)) {
-    const facts: FailureFacts = { reason: 'Unreachable', scope: 'provider', node };
-    const message = `node ${node} of VM ${vm.vmid} does not answer`;
-    throw ApplicationFailure.create({
-      type: 'Transient',
-      message,
-      nonRetryable: true,
-      details: [facts],
-    });
-  }
+  if (world.deadNodes.has(node)) throw silentNode(vm);
   if (vm.deadLock !== undefined) {
     return { kind: 'stuck', vmid: vm.vmid, node, lock: vm.deadLock, remedy: 'qm unlock' };
   }
@@ -203,6 +200,16 @@ function lookAt(
     seed: vm.configured ? listed : 'none',
     isoStorage,
   };
+}
+
+function silentNode({ vmid, node = 'pv1-1' }: FakeVm): ApplicationFailure {
+  const facts: FailureFacts = { reason: 'Unreachable', scope: 'provider', node };
+  return ApplicationFailure.create({
+    type: 'Transient',
+    message: `node ${node} of VM ${vmid} does not answer`,
+    nonRetryable: true,
+    details: [facts],
+  });
 }
 
 function silentAgent(vmid: number): ApplicationFailure {

@@ -134,6 +134,39 @@ describe('a forced deletion', () => {
     });
   }
 
+  it('after its VM was destroyed names only the seed that may be there', async () => {
+    const world = new FakeWorld();
+    await tellStory(world, async (story) => {
+      await ready(story);
+      const stuck = gate();
+      world.before('deleteSeed', stuck.enter);
+      await story.changed({ drainSeconds: 0 });
+      await story.deleted();
+      await story.until(stuck.reached, 'the seed being deleted');
+      await story.handle.signal('forceDelete');
+      const seedOnly = { ...left, vmid: null };
+      assert.deepEqual((await story.handle.result()).left, [seedOnly]);
+      stuck.open();
+    });
+    const [told = ''] = messages(world, 'ForceDeleted');
+    assert.equal(told, `force delete left behind: seed ${left.seedFile} on pv1-1`);
+  });
+
+  it('says how to keep a VM that was to stay and whose mark does not say so yet', async () => {
+    const world = new FakeWorld();
+    const remedy = /its mark does not say Retain yet.*qm set 100000 --protection 1/;
+    await tellStory(world, async (story) => {
+      await ready(story);
+      await story.changed({ deletionPolicy: 'Retain', paused: true });
+      await story.deleted();
+      await story.until(() => world.status?.phase === 'Deleting', 'the deletion');
+      await story.handle.signal('forceDelete');
+      const [kept] = (await story.handle.result()).left;
+      assert.match(kept?.remedy ?? '', remedy);
+    });
+    assert.match(messages(world, 'ForceDeleted').join(), remedy);
+  });
+
   it('that came too early is told to have been ignored, and its annotation is used up', async () => {
     const world = new FakeWorld();
     await tellStory(world, async (story) => {

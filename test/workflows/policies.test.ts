@@ -168,8 +168,8 @@ describe('deletionPolicy: Retain', () => {
       const { outcome, left } = await story.handle.result();
       assert.equal(outcome, 'ForceDeleted');
       assert.deepEqual(
-        left.map(({ vmid }) => vmid),
-        [100_000],
+        left.map(({ vmid, remedy }) => [vmid, remedy]),
+        [[100_000, undefined]],
       );
       hung.open();
     });

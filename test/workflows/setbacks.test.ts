@@ -89,7 +89,8 @@ describe('a VMID', () => {
       await skip(60_000);
       await until(() => world.status?.vmid === 100_001, 'the VMID that is free again');
       await story.deleted();
-      assert.equal((await story.handle.result()).outcome, 'Deleted');
+      const { outcome, left } = await story.handle.result();
+      assert.deepEqual([outcome, left.map(({ vmid }) => vmid)], ['Deleted', [100_000]]);
     });
     const told = world.events.filter(({ message }) => message.includes('for good'));
     assert.deepEqual(

@@ -112,13 +112,16 @@ export interface CollectOrphansInput {
 export interface ProxyWorkflowResult {
   /** `Collected`: the object was gone without a deletion this run had seen, and its VMs were orphans. */
   outcome: 'Deleted' | 'ForceDeleted' | 'Gone' | 'Collected';
-  /** What a forced deletion left behind, for the operator to remove. */
+  /** What stays on Proxmox: leftovers, and whatever a forced deletion had not seen go. For a person, or the collection. */
   left: {
     provider: string;
-    vmid: number;
+    /** `null`: the VM is gone, its seed may not be. */
+    vmid: number | null;
     node: string;
     upid: string | null;
     seedFile: string | null;
+    /** What to do about a VM that was to stay for good and is not marked so. */
+    remedy?: string;
   }[];
 }
 

@@ -49,6 +49,8 @@ export interface ListManagedVmsInput {
   /** `null`: all VMs of ours on the provider, held against all Proxies. */
   ref: ProxyRef | null;
   provider: string;
+  /** VMIDs of this provider that the run recorded; while one of them cannot be read, no listing is complete. */
+  recorded?: number[];
 }
 /** A VM that is provably ours and of this Proxy's UID (design §3), whatever spec it was made for. */
 export interface ManagedVm {
