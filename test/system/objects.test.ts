@@ -169,7 +169,14 @@ describe('objects at a real API server', { timeout: 180_000 }, () => {
       handled: { retry: 'today', forceDelete: null },
       everReady: true,
       leftovers: [{ provider: 'p', vmid: 1, node: 'n', upid: 'UPID:n:1', reason: 'qm unlock 1' }],
-      replacement: { vmid: 100_124, node: 'pv1-2', vmName: 'proxy-b', ip: null, specHash: 'bb' },
+      replacement: {
+        provider: 'proxmox-local',
+        vmid: 100_124,
+        node: 'pv1-2',
+        vmName: 'proxy-b',
+        ip: null,
+        specHash: 'bb',
+      },
       timings: { cloneTemplate: 12.5 },
       conditions: [
         {
