@@ -26,7 +26,8 @@ export interface Controller {
   stop(): Promise<void>;
 }
 
-const deskStateMs = 15_000;
+/** Between two looks at Temporal while it is up, and while it is not: a start, or its return, shows at once. */
+const deskStateMs = { up: 15_000, otherwise: 1_000 };
 
 /** Starts everything; throws one sentence when a port is occupied. */
 export async function startController(options: ControllerOptions): Promise<Controller> {
@@ -49,16 +50,19 @@ export async function startController(options: ControllerOptions): Promise<Contr
       },
     },
   });
+  let asking: NodeJS.Timeout | undefined;
   const askState = async (): Promise<void> => {
     deskState = await desk.state();
+    if (stopping) return;
+    const pauseMs = deskState === 'up' ? deskStateMs.up : deskStateMs.otherwise;
+    asking = setTimeout(() => void askState(), pauseMs);
   };
   void askState();
-  const asking = setInterval(() => void askState(), deskStateMs);
 
   const servers: Listening[] = [];
   const stop = async (): Promise<void> => {
     stopping = true;
-    clearInterval(asking);
+    clearTimeout(asking);
     const [discovery, ...others] = servers;
     await discovery?.close();
     await cache.stop();
