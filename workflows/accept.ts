@@ -165,7 +165,7 @@ export function takeHealth(state: ProxyState, signal: HealthSignal): void {
   const external = state.desired?.mode === 'External';
   const serves = ip === state.serving?.ip || external;
   if (!serves || state.deleting || !now) return;
-  const known = before?.healthy ?? (external ? true : now.healthy);
+  const known = before?.healthy ?? (external || now.healthy);
   if (known === now.healthy) return;
   if (now.healthy) {
     const message = `requests go through the proxy at ${ip}:${port} again`;

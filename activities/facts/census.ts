@@ -42,7 +42,8 @@ export async function takeCensus(
     if (orphan !== null) found.push(orphan);
   }
   const untold = await untoldFor(api, rows, found);
-  const orphans = found.map((orphan) => withTwins(orphan, [...rows, ...found], untold));
+  const all = [...rows, ...found];
+  const orphans = found.map((orphan) => withTwins(orphan, all, untold));
   const leftovers = await settledLeftovers(deps, context, api, provider, rows, survey);
   const removable = orphans.filter(({ kept }) => kept === null).length;
   const managed = named.length - candidates.length + removable;

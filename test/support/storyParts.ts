@@ -9,6 +9,16 @@ export async function ready({ world, until, health }: Story): Promise<void> {
   await until(() => world.status?.phase === 'Ready', 'Ready');
 }
 
+/** The deletion of a Proxy that was Ready is paused when its finalizer is taken off; nobody has told the run yet. */
+export async function letGoWhilePaused(story: Story): Promise<void> {
+  const { world } = story;
+  await ready(story);
+  await story.changed({ paused: true });
+  await story.deleted();
+  await story.until(() => world.status?.phase === 'Deleting', 'the deletion');
+  world.desired = null;
+}
+
 /** A gate that a fake step waits at until the test opens it. */
 export interface Gate {
   open: () => void;

@@ -6,7 +6,7 @@ import { mainTaskQueue, proxyWorkflowId } from '../../workflows/contract/message
 import type { proxy } from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { desiredProxy, FakeWorld, proxyRef } from '../support/fakeWorld.ts';
-import { gate, ready } from '../support/storyParts.ts';
+import { gate, letGoWhilePaused, ready } from '../support/storyParts.ts';
 import {
   onServer,
   tellStory,
@@ -210,11 +210,7 @@ describe('a paused deletion whose finalizer is taken off', () => {
   it('ends with what is left, which the collection may then remove', async () => {
     const world = new FakeWorld();
     await tellStory(world, async (story) => {
-      await ready(story);
-      await story.changed({ paused: true });
-      await story.deleted();
-      await story.until(() => world.status?.phase === 'Deleting', 'the deletion');
-      world.desired = null;
+      await letGoWhilePaused(story);
       await story.handle.signal('desiredChanged', { generation: 1, deleting: true });
       const { outcome, left } = await story.handle.result();
       assert.deepEqual([outcome, left.map(({ vmid }) => vmid)], ['Gone', [100_000]]);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FakeWorld } from '../support/fakeWorld.ts';
-import { ready } from '../support/storyParts.ts';
+import { letGoWhilePaused, ready } from '../support/storyParts.ts';
 import { tellStory, useWorkflowServer } from '../support/workflowHarness.ts';
 
 describe('a run whose object is gone', () => {
@@ -31,11 +31,7 @@ describe('a run whose object is gone', () => {
   it('ends a paused deletion when the collection tells of its VM, although nobody told that the object is gone', async () => {
     const world = new FakeWorld();
     await tellStory(world, async (story) => {
-      await ready(story);
-      await story.changed({ paused: true });
-      await story.deleted();
-      await story.until(() => world.status?.phase === 'Deleting', 'the deletion');
-      world.desired = null;
+      await letGoWhilePaused(story);
       await story.handle.signal('orphan', { provider: 'pve', vmid: 100_000 });
       assert.equal((await story.handle.result()).outcome, 'Gone');
     });
